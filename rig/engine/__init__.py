@@ -39,7 +39,7 @@ def register(registry: Registry) -> None:
 
 
 def check(settings: EngineSettings) -> None:
-    """Raise RigError for settings that cannot go together, and for a form of answers that there is not."""
+    """Raise RigError for settings that contradict each other, or an answer format that does not exist."""
     settings.check()
     if settings.format not in ("auto", "rig", "native"):
         from rig.engine.formats.form import check_name
@@ -55,7 +55,7 @@ def load(path: Path, settings: EngineSettings, name: str, notify: Notify) -> Mod
 
 
 def keeping(path: Path | None) -> AbstractContextManager[None]:
-    """While this lasts, keep the weights of a file that are open, for an arm that loads the same."""
+    """A context that keeps a file's weights loaded, if they are, for an arm that uses the same file."""
     if path is None:
         return nullcontext()
     from rig.engine.memory.weights import keeping_weights
@@ -64,14 +64,17 @@ def keeping(path: Path | None) -> AbstractContextManager[None]:
 
 
 def has_room(path: Path | None) -> bool:
-    """Whether a file, if it is one, can be loaded beside what is loaded, and just as if it were alone."""
+    """Return whether a file can be loaded beside what is loaded already, exactly as if it were alone.
+
+    Always true for no path, and for a path that is not a file.
+    """
     from rig.engine.memory.plan import has_room as has_memory
 
     return path is None or not path.is_file() or has_memory(path)
 
 
 def reading_ahead(path: Path | None) -> AbstractContextManager[None]:
-    """While this lasts, read the file that will be loaded next, if there is memory for it."""
+    """A context that reads the next file to be loaded ahead of time, if there is memory for it."""
     if path is None:
         return nullcontext()
     from rig.engine.memory.weights import reading_ahead
@@ -80,7 +83,7 @@ def reading_ahead(path: Path | None) -> AbstractContextManager[None]:
 
 
 def apply_adapter(adapter: "Adapter | None", model: Model) -> None:
-    """Let a model that `load` has loaded predict with an adapter from now on, or without. Raises RigError."""
+    """Make a model that `load` returned predict with an adapter from now on, or without. Raises RigError."""
     from rig.engine.engine import LlamaCppModel
 
     assert isinstance(model, LlamaCppModel)

@@ -19,22 +19,22 @@ print(json.dumps([C.llama_print_system_info().decode(), bool(C.llama_supports_gp
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """What a build of llama.cpp says of itself: its backends with their instructions, and GPU support."""
+    """What a build of llama.cpp reports: its backends with their instructions, and GPU support."""
 
     system: str
     offloads: bool
 
     @property
     def instructions(self) -> list[str]:
-        """What it was compiled for, of a processor, as llama.cpp calls it: AVX2, AVX512_VNNI, REPACK."""
+        """The processor features it was compiled for, by llama.cpp's names: AVX2, AVX512_VNNI, REPACK."""
         pairs = (part.rpartition(":")[2].split("=") for part in self.system.split("|") if "=" in part)
         return [name.strip() for name, value in pairs if value.strip() == "1"]
 
 
 def built_for(site: Path | None = None) -> Build:
-    """Of the llama.cpp that rig uses, or of one that was unpacked to a folder.
+    """Return the build that rig uses, or one that was unpacked to a folder.
 
-    Raises RigError, with the reason alone, where it does not start.
+    Raises RigError, with only the reason, if it does not start.
     """
     paths = [str(site)] if site else []
     paths += filter(None, [os.environ.get("PYTHONPATH")])

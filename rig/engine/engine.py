@@ -28,7 +28,7 @@ from rig.models import Model, Notify, OnPiece, Piece, Prediction, Request
 from rig.paths import cache_directory
 
 PREFILL_PIECE = 128
-"""Tokens of prompts in a batch, at most, while several steps are under way."""
+"""The most prompt tokens in one batch while several steps are under way."""
 
 
 _FAILURES = {
@@ -36,7 +36,7 @@ _FAILURES = {
     ConstraintError: ErrorKind.CONSTRAINT,
     FloatingPointError: ErrorKind.DECODE,
 }
-"""What can end a step besides a DecodeError, which names its kind itself."""
+"""Exceptions that can end a step besides DecodeError, which carries its kind itself."""
 
 _SHAPES_STATE = (
     *("file_sha256", "adapter_sha256", "adapter_scale", "n_batch", "n_threads", "n_gpu_layers", "devices"),
@@ -50,8 +50,9 @@ _SHAPES_STATE = (
 class LlamaCppModel(Model):
     """A loaded GGUF file that predicts up to `slots` steps at once. Not thread-safe.
 
-    Steps are coroutines that want tokens decoded; `advance` puts what they want into one batch, decodes it,
-    and lets them continue. With one slot, every batch is what its step wants, no matter what happened before.
+    Steps are coroutines that ask for tokens to be decoded; `advance` puts these into one batch, decodes it,
+    and lets the steps continue. With one slot, every batch is what its step asks for, whatever happened
+    before.
     """
 
     def __init__(
@@ -68,7 +69,7 @@ class LlamaCppModel(Model):
         drafter: Drafter,
         notify: Notify,
     ) -> None:
-        """Whoever uses the `context` apart from steps owns it for good."""
+        """Take over what was loaded. Code that uses `context` outside of steps owns it from then on."""
         self._base_name = self.name = name
         self._base_fingerprint = self._fingerprint = dict(fingerprint)
         self.weights, self.context, self._plan, self._open_bare = loaded
@@ -91,9 +92,9 @@ class LlamaCppModel(Model):
 
     @property
     def fingerprint(self) -> Mapping[str, Json]:
-        """What was given, and the number of sequences with what follows from it."""
+        """The given fingerprint, the number of sequences, and what follows from that number."""
         several = {"prefill_piece": PREFILL_PIECE} if self.slots > 1 else {}
-        # Prompts are prefilled in other batches then, whose low bits differ.
+        # Prompts are then prefilled in other batches, whose low bits differ.
         is_cut = self.prompts.cuts_before_tools and not self._tools_are_shared
         cut = {"prompt_cut": "before the tools"} if is_cut else {}
         return {**self._fingerprint, "n_seq": self.slots, **several, **cut}
@@ -104,7 +105,7 @@ class LlamaCppModel(Model):
 
     @property
     def uses_siblings(self) -> bool:
-        """Whether it drafts what another arm answered."""
+        """Whether it drafts from the answers of another arm."""
         return self._drafter.uses_siblings
 
     def apply_adapter(self, adapter: Adapter | None) -> None:
@@ -138,19 +139,19 @@ class LlamaCppModel(Model):
         return context
 
     def _begin_empty(self) -> None:
-        """The context holds nothing."""
+        """Start with an empty context."""
         self._tree = PrefixTree(self.context, self._store)
         self._forget_turns()
 
     def _forget_turns(self) -> None:
-        """No sequence of the context is in a turn."""
+        """Note that no sequence of the context is in a turn."""
         self._turns: list[tuple[str, int, int] | None] = [None] * self.slots
         self._ahead = [Ahead(self.context, slot) for slot in range(self.slots)]
 
     def prepare(self, opening: Request, slots: int | None, before: Mapping[str, Json] | None = None) -> None:
         """Prefill what all prompts share, and settle how many steps are predicted at once.
 
-        Raises RigError when there is not memory enough, and for tools that the grammar cannot hold it to.
+        Raises RigError if memory is too short, or if the grammar cannot enforce the tools.
         """
         self._tools_are_shared = opening.tools_are_shared
         self.prompts.cuts_before_tools = before is None or "prompt_cut" in before
@@ -180,7 +181,7 @@ class LlamaCppModel(Model):
         self._forget_turns()
 
     def _grow(self, segments: Sequence[Segment]) -> None:
-        """Have the first sequence hold what all prompts begin with."""
+        """Prefill the first sequence with what all prompts begin with."""
         size = self.context.n_batch
         try:
             for feed in self._tree.grow(segments):
@@ -190,7 +191,10 @@ class LlamaCppModel(Model):
             raise RigError(f"{self.name}: the shared prompt cannot be computed: {error}") from error
 
     def obstacle(self, opening: Request) -> str | None:
-        """That the beginning alone fills the context. Whether the template takes it, only messages show."""
+        """Return a message if the beginning alone fills the context, else None.
+
+        Whether the template accepts a conversation shows only once there are messages.
+        """
         length = self._length(opening)
         if length is None or length < self.context.n_ctx:
             return None
@@ -200,12 +204,15 @@ class LlamaCppModel(Model):
         )
 
     def room(self, request: Request) -> int | None:
-        """How many tokens are left in the context behind a prompt and the longest answer to it."""
+        """Return how many tokens the context has left behind a prompt and the longest answer to it.
+
+        None if the chat template refuses the prompt.
+        """
         length = self._length(request)
         return None if length is None else self.context.n_ctx - length - self.settings.max_tokens
 
     def _length(self, request: Request) -> int | None:
-        """The tokens of a prompt; None if the chat template refuses it: asking says what is wrong."""
+        """Return a prompt's length in tokens; None if the chat template refuses it, as steps will say."""
         try:
             return sum(map(len, self.prompts.build(request, self.form(request).format)))
         except TemplateError:
@@ -225,7 +232,7 @@ class LlamaCppModel(Model):
         return slots
 
     def begin(self, slot: int, request: Request, on_piece: OnPiece) -> None:
-        """Take on a step in a slot that has none. `on_piece` may raise to give up all steps.
+        """Start a step in a free slot. `on_piece` may raise to give up all steps.
 
         It is also called, with no text and no tokens, before every batch of the prompt.
         """
@@ -234,9 +241,9 @@ class LlamaCppModel(Model):
         self._lanes[slot] = Lane(request, on_piece, time.perf_counter())
 
     def advance(self) -> list[tuple[int, Prediction]]:
-        """Decode one batch for all steps under way; those that are finished by it, by slot.
+        """Decode one batch for all steps under way, and return those that it finishes, with their slots.
 
-        When a listener raises, every step is given up.
+        If a listener raises, every step is given up.
         """
         self._finished: list[tuple[int, Prediction]] = []
         try:
@@ -289,9 +296,9 @@ class LlamaCppModel(Model):
                 lane.rows += [row.copy() for row in rows]
 
     def _batch(self) -> list[Chunk]:
-        """What is decoded next, by slot: tokens that are being generated first, then pieces of prompts.
+        """Return the chunks to decode next, by slot: generated tokens first, then pieces of prompts.
 
-        With several slots prompts are taken in small pieces, so that nobody waits long for a token.
+        With several slots, prompts are read in small pieces, so that no step waits long for a token.
         """
         room = self.context.n_batch
         piece = room if self.slots == 1 else min(room, PREFILL_PIECE)
@@ -307,7 +314,7 @@ class LlamaCppModel(Model):
         return batch
 
     def _go_on(self, slot: int, lane: Lane, result: Rows | DecodeError | None) -> None:
-        """Give a step what it wanted; that may finish it."""
+        """Resume a step with the result it asked for; that may finish it."""
         steps = lane.steps
         assert steps is not None
         lane.is_generating = lane.feed.generated or lane.feed.logits > 0
@@ -329,7 +336,7 @@ class LlamaCppModel(Model):
         self._finished.append((slot, lane.prediction(self.form(lane.request), failure)))
 
     def _step(self, slot: int, lane: Lane) -> Feeding:
-        """One step, from the request to the last token."""
+        """Run one step, from the request to the last token."""
         request, limit = lane.request, self.settings.max_tokens
         thinking = 0 if self.settings.thinking == "off" else self.settings.thinking_tokens or 0
         form = self.form(request)
@@ -351,7 +358,7 @@ class LlamaCppModel(Model):
             self._turns[slot] = turn
         cached, logits = yield from self._tree.prefill(slot, segments)
         lane.usage = replace(lane.usage, cached_tokens=cached)
-        # Nobody drafts where the memory cannot take back a token.
+        # Nothing is drafted where the memory cannot take back a token.
         can_draft = self.context.can_branch
         source = self._drafter.source(slot, request, prompt, form.marks) if can_draft else None
         ahead.begin(prompt, cached=cached, lasting=self._tree.lasting(slot), source=source)
@@ -378,7 +385,7 @@ class LlamaCppModel(Model):
             raise DecodeError(ErrorKind.TRUNCATED, f"incomplete after {limit} tokens")
 
     def _constraint(self, form: Form) -> Constraint:
-        """What holds a generation to a form; nothing where none is to."""
+        """Return the constraint that holds a generation to a form; a free one for plain text."""
         return (self._free if isinstance(form.format, PlainFormat) else self.grammar).start(form.language)
 
     @cached_property

@@ -30,7 +30,7 @@ from rig.models import Notify
 from rig.options import engine_fingerprint
 
 _STEP = 1024
-"""Tokens by which a context grows that is as long as it needs to be."""
+"""An automatic context size is rounded up to a multiple of this many tokens."""
 
 MAX_LAYERS = 512
 """llama.cpp's own bound (LLAMA_MAX_LAYERS); it ends the process over a file that claims none, or more."""
@@ -39,9 +39,9 @@ MAX_LAYERS = 512
 def load(
     path: Path, settings: EngineSettings, name: str, notify: Notify, *, n_outputs: int | None = None
 ) -> LlamaCppModel:
-    """Load weights, template and grammar, decide what the settings leave open, and take the fingerprint.
+    """Load weights, template and grammar, decide what the settings leave open, and compute the fingerprint.
 
-    `n_outputs` is of how many tokens of each sequence in a batch the logits can be read.
+    `n_outputs` is the number of tokens per sequence whose logits one batch can give.
     """
     info = inspect(path)
     if info.layers is not None and not 1 <= info.layers <= MAX_LAYERS:
@@ -58,7 +58,7 @@ def load(
         n_outputs = 1 + MOST
     if settings.draft not in DRAFTS:  # a draft model has a sequence for each slot
         settings = replace(settings, parallel=settings.parallel or 1)
-    # A model's own form, or one that is looked for there: neither rig's nor a plugin's.
+    # The model's own form, or one derived from its template: neither rig's nor a plugin's.
     is_own = settings.format not in plugins.registered().formats
     source = template_source(info, settings.chat_template, own_format=is_own)
     if source is None:
@@ -81,7 +81,7 @@ def load(
 
     loaded = load_here(info, settings, notify, n_outputs=n_outputs, announce=lambda plan: tell(plan.remarks))
     plan = loaded.plan
-    # At least half of the context is for thoughts, and more where it was made for them.
+    # At least half of the context is for thoughts, and more if it was sized for them.
     for_thoughts = max(plan.n_ctx // 2, plan.n_ctx - answered if needed else 0)
     thinking_tokens = settings.thinking_tokens
     if thinking_tokens is None:
@@ -91,7 +91,7 @@ def load(
         n_ctx=plan.n_ctx,
         thinking_tokens=thinking_tokens,
         n_batch=plan.n_batch,
-        # All layers are -1, as which they are asked for.
+        # All layers are written as -1, as users ask for them.
         n_gpu_layers=-1 if plan.n_gpu_layers == plan.offloadable else plan.n_gpu_layers,
         n_cpu_moe=plan.n_cpu_moe or None,
         cpu_moe=False,
@@ -136,9 +136,9 @@ def load(
 
 
 def _room(info: GgufInfo, settings: EngineSettings, source: str) -> tuple[int, int]:
-    """The tokens of the longest prompt with its answer, and those with the thoughts before it, too.
+    """Return the tokens of the longest prompt with its answer, and with the thoughts before it as well.
 
-    Of the prompts in the settings, as a model with this template reads them. Raises RigError.
+    The prompts are those of the settings, as a model with this template reads them. Raises RigError.
     """
     check_loads(info.path, weightless=True)
     with closing(LlamaModel(info.path, weightless=True)) as model:
@@ -150,7 +150,7 @@ def _room(info: GgufInfo, settings: EngineSettings, source: str) -> tuple[int, i
         for request in settings.prompts:
             if form is None or form.tools != request.tools:
                 form = chosen.make(request.tools, settings.grammar, template)
-            with suppress(TemplateError):  # asking will say what is wrong
+            with suppress(TemplateError):  # the step will say what is wrong
                 longest = max(longest, sum(map(len, prompts.build(request, form))))
     thinks = settings.thinking != "off" and "thinking" in chosen.fingerprint
     thoughts = DEFAULT_THOUGHTS if settings.thinking_tokens is None else settings.thinking_tokens
@@ -159,21 +159,21 @@ def _room(info: GgufInfo, settings: EngineSettings, source: str) -> tuple[int, i
 
 
 def with_room_to_think(settings: EngineSettings, source: str) -> EngineSettings:
-    """The settings with a longer context where a model with this template thinks and nobody says how much.
+    """Return the settings, with a longer context if the template thinks and no lengths were asked for.
 
-    Prompts that fit before then still do.
+    Prompts that fit the default context still fit beside the thoughts.
     """
     if settings.thinking_tokens is not None or settings.n_ctx is not None or settings.thinking == "off":
         return settings
     try:
         thinks = "thinking" in choose(settings, ChatTemplate(source, bos="", eos="")).fingerprint
-    except RigError:  # what is wrong is said once the tokens at its ends are known
+    except RigError:  # reported once the special tokens are known
         return settings
     return replace(settings, most_context=DEFAULT_CONTEXT + DEFAULT_THOUGHTS) if thinks else settings
 
 
 def _warning_of_loops(info: GgufInfo) -> str | None:
-    """What to know of a model that thinks and is sampled greedily; None if its author does so."""
+    """Return a warning about a thinking model that is sampled greedily; None if its author does so too."""
     warning = "it thinks, and models that think can repeat themselves without end under greedy sampling"
     try:
         author = author_of(info)
@@ -185,7 +185,7 @@ def _warning_of_loops(info: GgufInfo) -> str | None:
 
 
 def _template(source: str, place: Path, tokenizer: Tokenizer) -> ChatTemplate:
-    """The template that was read from this file. Raises RigError for one that is of no use."""
+    """Compile the template that was read from this file. Raises RigError if it cannot be used."""
     bos, eos = (tokenizer.special_text(token) for token in (tokenizer.bos, tokenizer.eos))
     try:
         return ChatTemplate(source, bos=bos, eos=eos)
@@ -194,13 +194,13 @@ def _template(source: str, place: Path, tokenizer: Tokenizer) -> ChatTemplate:
 
 
 def _drafts(settings: EngineSettings) -> JsonObject:
-    """The part of drafts that could change an answer; nothing if there are none."""
+    """Return the part of the draft settings that could change an answer; nothing without drafts."""
     if settings.draft == "none":
         return {}
     if settings.draft in DRAFTS:
         return {"draft": settings.draft, "draft_noise": NOISE}
     draft = resolve(settings.draft)
-    inspect(draft.path)  # what is no model may have no end
+    inspect(draft.path)  # fails for a file that is no model, which may be endless
     adapter = draft.adapter.as_json() if draft.adapter else {}
     return {
         "draft": "model",
@@ -211,7 +211,7 @@ def _drafts(settings: EngineSettings) -> JsonObject:
 
 
 def _sampling(settings: EngineSettings, sampling: Sampling) -> JsonObject:
-    """How tokens are chosen: besides the temperature only what there is, and the seed where it is used."""
+    """Return how tokens are chosen: the temperature, other values if set, and the seed if it is used."""
     values: JsonObject = {"temperature": sampling.temp}
     if sampling.draws:
         values |= {"top_p": sampling.top_p, "min_p": sampling.min_p, "seed": settings.seed}
@@ -227,7 +227,7 @@ def _fingerprint(
     template: ChatTemplate,
     chosen: FormatChoice,
 ) -> JsonObject:
-    """Everything of the engine that can change an answer, as flat JSON values."""
+    """Return everything about the engine that can change an answer, as flat JSON values."""
     versions = llama.versions()
     return {
         "engine": "llama.cpp",

@@ -13,27 +13,27 @@ from rig.engine.core.tokenizer import Segment
 
 CANDIDATES = (1, 2, 4, 8)
 LEAST_GAIN = 2.5
-"""From how many times the steps per second of one sequence on several are used without being asked for."""
+"""How many times faster several sequences must be than one to be used without being asked for."""
 
 PROMPT, ANSWER = 128, 24
-"""Tokens of a step, for the measurement: what its prompt adds to the one before, and its answer's batches.
+"""Tokens of a step in the measurement: what its prompt adds to the one before, and its answer's batches.
 
-A taught model of 135M parameters read 110 and decoded 20 a step, over 652 steps of rig's own suites.
+A trained model of 135M parameters read 110 and decoded 20 per step, over 652 steps of rig's own suites.
 """
 _TRIES = 4
 _OWN = 256
-"""Tokens that a conversation has beyond what all have in common, likewise."""
+"""Tokens that a conversation has beyond what all have in common, from the same runs."""
 
 OpenContext: TypeAlias = Callable[[int, int | None], LlamaContext]
-"""Makes a context for a number of sequences, and of cells: None for as many as they can need."""
+"""Makes a context for a number of sequences and of cells; None for as many cells as they can need."""
 
 
 def measure(open_context: OpenContext, prefix: Segment, state: bytes) -> dict[int, float]:
-    """Steps per second after a prefix, by number of sequences; each part at its best of a few tries.
+    """Measure steps per second after a prefix by number of sequences, from the best of a few tries.
 
-    Answers share batches, prompts are read one after the other. Attention costs as much as there are cells in
+    Answers share batches, prompts are read one after the other. The cost of attention grows with the cells in
     use, so one more sequence holds as many as the histories of all would take. Raises RigError or DecodeError
-    where there is not memory enough to try.
+    if memory is too short to try.
     """
     most = CANDIDATES[-1]
     context = open_context(most + 1, 2 * len(prefix) + most * _TRIES * len(CANDIDATES) + PROMPT)
@@ -58,7 +58,7 @@ def measure(open_context: OpenContext, prefix: Segment, state: bytes) -> dict[in
 
 
 def _seconds(context: LlamaContext, chunks: Sequence[Chunk], *, again: bool = False) -> float:
-    """How long a batch takes; with `again`, what it left is dropped."""
+    """Return how many seconds a batch takes; with `again`, its tokens are dropped afterwards."""
     held = [len(context.sequences[chunk.sequence]) for chunk in chunks]
     clock = time.perf_counter()
     context.decode(chunks)
@@ -71,13 +71,13 @@ def _seconds(context: LlamaContext, chunks: Sequence[Chunk], *, again: bool = Fa
 
 
 def describe(rates: Mapping[int, float], chosen: int) -> str:
-    """The choice in one line."""
+    """Return the choice and the rates behind it in one line."""
     others = ", ".join(f"{count}: {rate / rates[1]:.2f}x" for count, rate in rates.items() if count > 1)
     return f"{chosen} at once (steps per second against one at a time, measured: {others})"
 
 
 def choose(rates: Mapping[int, float]) -> int:
-    """The fewest sequences that come within a tenth of the best rate; 1 if the gain is small."""
+    """Return the fewest sequences that reach nine tenths of the best rate; 1 if the gain is small."""
     best = max(rates.values(), default=0.0)
     if not rates or best < LEAST_GAIN * rates[1]:
         return 1

@@ -23,7 +23,7 @@ from rig.models import Request
 from rig.toolbox.schemas import with_texts
 
 _START, _END = "\ue0f0", "\ue0f1"
-"""Of Unicode's private use area; a template that escapes what is not ASCII escapes them too."""
+"""From Unicode's private use area; a template that escapes non-ASCII characters escapes them too."""
 _MARKS = re.compile(f"[{_START}{_END}]")
 _MARKED = re.compile(
     rf"(?:{_START}|{re.escape(ascii(_START)[1:-1])})(.*?)(?:{_END}|{re.escape(ascii(_END)[1:-1])})", re.DOTALL
@@ -31,10 +31,10 @@ _MARKED = re.compile(
 
 
 def conversation(context: str, chat: list[ChatMessage], offer: Offer, shared: str) -> list[ChatMessage]:
-    """The messages of a request: the system's, with what is `shared`, and the history, as a form shows it."""
+    """Return a request's messages as a form shows them: the system prompt, with `shared`, and the history."""
     if not offer.context_apart:
         return [ChatMessage("system", (shared, "\n\n" + context)), *chat]
-    # The context is told in the user's first message.
+    # The context goes into the user's first message.
     if chat and chat[0].role == "user" and context:
         chat[0] = replace(chat[0], parts=(context, "\n\n", *chat[0].parts))
     elif context:
@@ -45,9 +45,9 @@ def conversation(context: str, chat: list[ChatMessage], offer: Offer, shared: st
 class PromptBuilder:
     """Renders requests through a chat template and tokenises them.
 
-    Runs begun before `cuts_before_tools` was thought of go on without it: their logits have other low bits.
-    With `whole` a prompt is tokenized in one piece, as servers do it: what spells a special token becomes one
-    wherever it comes from, and what ends one content can grow together with what follows.
+    Runs that began before `cuts_before_tools` existed continue without it, because it changes the low bits of
+    their logits. With `whole` a prompt is tokenized in one piece, as servers do it: text that spells a
+    special token becomes one wherever it comes from, and the end of one content can merge with what follows.
     """
 
     def __init__(self, template: ChatTemplate, tokenizer: Tokenizer, *, whole: bool = False) -> None:
@@ -61,7 +61,7 @@ class PromptBuilder:
         self.cuts_before_tools = True
 
     def build(self, request: Request, form: AnswerFormat) -> list[Segment]:
-        """The prompt's segments; the last one is the template's opening of the assistant's answer.
+        """Return the prompt's segments; the last one is the template's opening of the assistant's answer.
 
         Raises TemplateError if the template refuses the messages.
         """
@@ -73,7 +73,7 @@ class PromptBuilder:
             return self._with_bos(self._whole_segments(fragments))
         cut = 0
         if offer.tools and self.cuts_before_tools and not request.tools_are_shared:
-            # How many tokens are those of the rules alone; the last ones can grow together.
+            # The tokens that the rules alone share with the whole: their last ones can merge with the tools'.
             whole, rules = map(self._content, (shared, f"{request.instructions}\n\n{offer.rules}"))
             cut = common(whole, rules)
         segments: list[list[int]] = [[]]
@@ -88,7 +88,7 @@ class PromptBuilder:
                 segments[-1] += content[:cut]
                 segments.append([])
                 content, cut = content[cut:], 0
-            if offer.context_apart and contents == 2:  # the declarations are through
+            if offer.context_apart and contents == 2:  # the declarations are behind
                 segments.append([])
             segments[-1] += content
             if not (offer.context_apart and contents == 1 and request.tools_are_shared):
@@ -96,7 +96,7 @@ class PromptBuilder:
         return self._with_bos([tuple(segment) for segment in segments if segment])
 
     def _whole_segments(self, fragments: Sequence[Fragment]) -> list[Segment]:
-        """The whole prompt's tokens, cut where a content ends if a token ends there, too."""
+        """Return the whole prompt's tokens, cut after each content that ends at a token boundary."""
         ends, length = set(), 0
         for fragment in fragments:
             length += len(fragment.text.encode())
@@ -125,7 +125,7 @@ class PromptBuilder:
         return self._template.render([system, *map(self._shielded_message, chat)], declared, variables)
 
     def _shielded_message(self, message: ChatMessage) -> ChatMessage:
-        """A message whose calls, thoughts and names are shielded; its content has no need."""
+        """Return a message with its calls, thoughts and names shielded; its content needs no shielding."""
         calls = tuple(
             ToolCall(call.id, *self._shielded([call.name, call.arguments])) for call in message.calls
         )
@@ -134,14 +134,14 @@ class PromptBuilder:
         return shielded.with_written_calls()
 
     def _shielded(self, value: Json) -> Json:
-        """A JSON value, every string in it shielded."""
+        """Return a JSON value with the special tokens in all its strings put between marks."""
         if self._whole:
             return value
         marked = rf"{_START}\g<0>{_END}"
         return with_texts(value, lambda text: self._special.sub(marked, _MARKS.sub("", text)))
 
     def _template_tokens(self, text: str) -> list[int]:
-        """The tokens of text from a template. A mark without its fellow parts what it stands between."""
+        """Return the tokens of text from a template. An unpaired mark only separates what is around it."""
         tokens: list[int] = []
         for number, piece in enumerate(_MARKED.split(text)):
             if number % 2:

@@ -34,13 +34,13 @@ _LONGEST_PIECE = 256
 
 
 class NotInGrammar(Exception):
-    """The grammar does not let the answer be written."""
+    """The grammar does not allow this answer."""
 
 
 class AnswerToken(NamedTuple):
-    """One token, and the byte at which it begins. `allowed` are the ids it was chosen from, ascending.
+    """A token of an answer, and the byte at which it begins.
 
-    None if the grammar left no other.
+    `allowed` are the ids that it was chosen from, ascending; None if the grammar allowed no other token.
     """
 
     token: int
@@ -57,11 +57,11 @@ def follow(
     fast_forward: bool,
     specials: Iterable[int] = (),
 ) -> list[AnswerToken]:
-    """The tokens of `text` up to byte `until`, as the decoder would arrive at them.
+    """Return the tokens of `text` up to byte `until`, as the decoder would produce them.
 
-    If the grammar forces tokens, it is those; if it allows one of the `specials` that the text spells, it is
-    that. Elsewhere, they are as the text is tokenized in a prompt. Raises NotInGrammar if they lead out of
-    the grammar, and ConstraintError.
+    Where the grammar forces tokens, these are used, and where it allows one of the `specials` that the text
+    spells, that one. Everywhere else the text is tokenized as in a prompt. Raises NotInGrammar if the tokens
+    leave the grammar, and ConstraintError.
     """
     marks = frozenset(specials)
     spelled = [(token, piece) for token in marks if (piece := tokenizer.shown(token, marks))]
@@ -102,7 +102,7 @@ def follow(
 
 
 def _longest(mask: npt.NDArray[np.bool_], tokenizer: Tokenizer, rest: bytes) -> int:
-    """The allowed token that takes most of what is to follow."""
+    """Return the allowed token that covers most of the coming bytes. Raises NotInGrammar if none fits."""
     fitting = [
         (len(piece), -token)
         for token in np.flatnonzero(mask).tolist()
@@ -118,7 +118,7 @@ def _start(rest: bytes) -> str:
 
 
 def arranged(call: Call, tools: Sequence[ToolDoc]) -> Call:
-    """The call with its arguments in the order of the tool's schema, in which the grammar wants them."""
+    """Return the call with its arguments in the order of the tool's schema, which the grammar requires."""
     schema = next((tool.parameters for tool in tools if tool.name == call.name), {})
     return Call(call.name, _arranged(call.arguments, schema))
 
@@ -137,18 +137,21 @@ def _arranged(value: Json, schema: Json) -> Json:
 
 
 def length_of(spans: Sequence[Span]) -> int:
-    """The bytes of an answer up to the last that decides something."""
+    """Return how many bytes an answer has up to the end of the last span that decides something."""
     last = max((number for number, span in enumerate(spans) if span.kind is not None), default=-1)
     return sum(len(span.text.encode()) for span in spans[: last + 1])
 
 
 def kinds_of(spans: Sequence[Span]) -> Callable[[int], Kind | None]:
-    """What a token decides that begins at a byte of the answer of these spans; None for a reply's words."""
+    """Return a function from a byte of the answer to what a token that begins there decides.
+
+    It gives None for the words of a reply.
+    """
     text = "".join(span.text for span in spans).encode()
     kinds = [span.kind for span in spans for _ in span.text.encode()]
 
     def kind(start: int) -> Kind | None:
-        # A token's leading space is a separator's; what it decides comes after.
+        # A token's leading space belongs to a separator; what the token decides comes after it.
         while start < len(text) - 1 and text[start : start + 1] == b" " and kinds[start] != "value":
             start += 1
         return kinds[start]
@@ -157,22 +160,22 @@ def kinds_of(spans: Sequence[Span]) -> Callable[[int], Kind | None]:
 
 
 PIECE = 128
-"""Tokens of an answer whose logits are read from one batch."""
+"""The number of an answer's tokens whose logits are read from one batch."""
 
 Values: TypeAlias = npt.NDArray[np.float32]
 Listen: TypeAlias = Callable[[int, Values], None]
-"""Told, for each choice by its number, the logits of the tokens that were allowed, by token id."""
+"""Receives the number of each choice, and the logits of the tokens that were allowed, by token id."""
 Watch: TypeAlias = Callable[[int, Kind | None, Values], None]
-"""Told, for each token of an answer, its id, what it decides (None: words), and the logits of all tokens."""
+"""Receives each token of an answer: its id, what it decides (None: words), and the logits of all tokens."""
 
 
 class Teacher:
-    """Puts given answers to one model, in any order; what follows on the one before shares its prompt."""
+    """Scores given answers with one model, in any order. A prompt is reused where the next one shares it."""
 
     def __init__(
         self, path: Path, settings: EngineSettings, name: str, notify: Notify, adapter: Adapter | None = None
     ) -> None:
-        """Load it. Raises RigError as loading a model for a run does."""
+        """Load the model and apply the adapter. Raises RigError as loading a model for a run does."""
         self.model = load(path, settings, name, notify, n_outputs=PIECE)
         try:
             self.model.apply_adapter(adapter)
@@ -185,10 +188,7 @@ class Teacher:
         self.model.close()
 
     def written(self, request: Request, answer: Call | str) -> list[int]:
-        """The tokens of a request's prompt and of the whole answer, as the model reads and writes them.
-
-        Raises RigError where its template refuses the one, or its grammar the other.
-        """
+        """Return the tokens of a request's prompt and of its answer, as the model reads and writes them."""
         try:
             form = self.model.form(request)
             prompt = list(chain.from_iterable(self.model.prompts.build(request, form.format)))
@@ -201,9 +201,10 @@ class Teacher:
     def assess(
         self, request: Request, answer: Call | str, listen: Listen, watch: Watch | None = None
     ) -> Assessment:
-        """Put one answer to the model: a call, or the words of a reply.
+        """Score one answer: a call, or the words of a reply.
 
-        With `watch`, it is read to its end, where otherwise only what decides something is.
+        Without `watch`, the answer is read only up to the last part that decides something; with it, to its
+        end.
         """
         try:
             return self._assess(request, answer, listen, watch)
@@ -222,7 +223,7 @@ class Teacher:
         )
 
     def _calling(self, language: Language) -> npt.NDArray[np.bool_] | None:
-        """Which tokens begin a call, if a reply can begin with any other; else None."""
+        """Return which tokens begin a call, if a reply can begin with any other token; else None."""
         trigger = "" if language.lead else language.trigger
         if trigger and trigger not in self._beginnings:
             tokenizer, opening = self.model.tokenizer, trigger.encode()
@@ -261,10 +262,10 @@ class Teacher:
                 choices.append(choice)
                 listen(len(choices) - 1, values)
 
-        # The prompt's last token tells of the answer's first; the answer's last one tells of nothing here.
+        # The prompt's last token predicts the answer's first; what the answer's last predicts is not needed.
         if tokens:
             take(tokens[0], context.logits())
-        # One batch gives slightly other logits than token by token.
+        # The logits of one batch differ slightly from those of single tokens.
         size = 1 if self.model.settings.exact else min(PIECE, context.n_batch)
         for start in range(0, len(tokens) - 1, size):
             piece = [token.token for token in tokens[start : min(start + size, len(tokens) - 1)]]
@@ -276,7 +277,7 @@ class Teacher:
         return Assessment(is_reply, tuple(choices), forced, len(prompt), computed)
 
     def _choice(self, token: AnswerToken, text: bytes, kind: Kind, values: Values) -> Choice:
-        """In double precision; `rig.engine.core.assessment` gives the same to about 1e-7."""
+        """Score a token's choice in double precision; `rig.engine.core.assessment` agrees to about 1e-7."""
         assert token.allowed is not None
         exact = values.astype(np.float64)
         if np.isnan(exact).any():
@@ -300,7 +301,7 @@ class Teacher:
 
 
 def _not_calling(choice: Choice, values: Values, calls: npt.NDArray[np.bool_]) -> Choice:
-    """The decision to reply where a reply can begin with any word: that no call begins."""
+    """Return a choice to reply as the decision that no call begins, where a reply can begin with any word."""
     if calls.all():
         return choice
     exact = values.astype(np.float64)
@@ -326,10 +327,7 @@ _TOOL = ToolDoc(
 
 
 class GgufReader:
-    """A GGUF model by its file or name, held to an answer by the grammar that tool calls are held to.
-
-    Raises RigError if it cannot be loaded.
-    """
+    """A GGUF model, given by file or name, that judges texts under the grammar that holds tool calls."""
 
     def __init__(self, text: str) -> None:
         model = resolve(text)
@@ -340,7 +338,7 @@ class GgufReader:
         self._teacher = Teacher(model.path, settings, model.base, lambda _text: None, model.adapter)
 
     def follows(self, first: str, second: str) -> float | None:
-        """The probability of yes among yes and no; None where the model cannot take the texts in."""
+        """Return the probability of yes against no; None if the model cannot read the texts."""
         message = UserMessage(f"Text 1: {first}\nText 2: {second}")
         request = Request(StepKey("reader", 0, 0), _SYSTEM, (_TOOL,), "", (message,))
         assessed = self._teacher.assess(request, Call(_TOOL.name, {"follows": "yes"}), lambda _n, _v: None)

@@ -1,4 +1,4 @@
-"""A given answer as a model sees it: its tokens, and what they decide. Reading this loads no llama.cpp."""
+"""A given answer as a model sees it: its tokens, and what they decide. This module loads no llama.cpp."""
 
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -7,16 +7,16 @@ import numpy as np
 import numpy.typing as npt
 
 Kind = Literal["answer", "tool", "parameter", "value"]
-"""What a token decides: to call or to reply, which tool, which parameter comes or ends, what it is given."""
+"""What a token decides: to call or reply, which tool, which parameter comes or ends, or its value."""
 
 
 class Choice(NamedTuple):
-    """A token of an answer where the grammar left a choice, and what the model makes of it.
+    """A token of an answer where the grammar left a choice, and how the model rates it.
 
-    `start` is the byte of the answer where it begins. `logprob` is the natural logarithm of its probability
-    among the `allowed` tokens. `rank` of them are likelier (equally likely ones count by id, as in greedy
-    decoding). `top` is the likeliest, and `agrees` says whether its text is the answer's: other tokens can
-    have the same text.
+    `start` is the byte of the answer at which it begins. `logprob` is the natural logarithm of its
+    probability among the `allowed` tokens. `rank` of them are likelier (equally likely ones count by id, as
+    in greedy decoding). `top` is the likeliest, and `agrees` says whether its text is the answer's: other
+    tokens can have the same text.
     """
 
     token: int
@@ -31,10 +31,10 @@ class Choice(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """A given answer as a model sees it: the tokens that were open, in order, and how many were not.
+    """A given answer as a model sees it: the tokens that were open, in order, and how many were forced.
 
-    Of a reply (`is_reply`), whose words could be any, it ends with the decision to reply. `fault` says why
-    there is nothing to be said about an answer.
+    A reply (`is_reply`), whose words could be any, is assessed only up to the decision to reply. `fault` says
+    why an answer could not be assessed.
     """
 
     is_reply: bool
@@ -46,20 +46,20 @@ class Assessment:
 
     @property
     def logprob(self) -> float:
-        """Of the whole answer."""
+        """The log probability of the whole answer."""
         return sum(choice.logprob for choice in self.choices)
 
     @property
     def is_greedy(self) -> bool:
-        """Whether what greedy decoding takes goes on with this very call everywhere, or begins a reply.
+        """Whether greedy decoding would follow this call at every choice, or begin a reply.
 
-        By text, since there can be other tokens for it: `"}` and `}` for `"` and `}}`.
+        Texts are compared, since other tokens can spell the same: `"}` and `}` for `"` and `}}`.
         """
         return self.fault is None and all(choice.agrees for choice in self.choices)
 
 
 def margin(logits: npt.NDArray[np.float32], allowed: npt.NDArray[np.bool_]) -> float:
-    """How far the best of the allowed tokens is above the second; infinite where there is no second."""
+    """Return how far the best allowed token is above the second; infinite if there is no second."""
     values = logits[allowed]
     best = int(values.argmax())
     top, values[best] = values[best], -np.inf

@@ -28,7 +28,7 @@ _SHORT_OF_MEMORY = re.compile(r"alloc|out ?of\w* ?memory|insufficient memory", r
 
 @C.llama_log_callback  # type: ignore[untyped-decorator]
 def _keep_log(level: int, text: bytes, _user_data: Any) -> None:
-    """llama.cpp talks to stderr, which belongs to the display; keep its last lines for error messages."""
+    """Keep llama.cpp's last log lines for error messages; stderr, its default, belongs to the display."""
     if level in (3, 4):  # GGML_LOG_LEVEL_WARN, GGML_LOG_LEVEL_ERROR
         _log.append(text.decode("utf-8", "replace").strip())
     if _listener is not None:
@@ -36,7 +36,7 @@ def _keep_log(level: int, text: bytes, _user_data: Any) -> None:
 
 
 class DecodeError(Exception):
-    """A step cannot be decoded to its end. `kind` is MEMORY or DECODE where llama.cpp could not."""
+    """A step cannot be decoded to its end. `kind` is MEMORY or DECODE where llama.cpp failed."""
 
     def __init__(self, kind: ErrorKind, message: str) -> None:
         super().__init__(message)
@@ -44,7 +44,7 @@ class DecodeError(Exception):
 
 
 class NoMemory(RigError):
-    """llama.cpp could not get the memory for weights or a context. `reason` is what it said."""
+    """llama.cpp could not get the memory for weights or a context. `reason` is what it logged."""
 
     def __init__(self, message: str, reason: str = "") -> None:
         super().__init__(message)
@@ -55,14 +55,14 @@ _start_backends = cache(C.llama_backend_init)
 
 
 def initialise() -> None:
-    """Start llama.cpp's backends and take over its log. Harmless when repeated."""
+    """Start llama.cpp's backends and take over its log. It can be called repeatedly."""
     C.llama_log_set(_keep_log, ctypes.c_void_p(0))
     _start_backends()
 
 
 @contextmanager
 def listening(listener: Callable[[str], None]) -> Iterator[None]:
-    """Pass everything that llama.cpp logs to a listener: lines, and parts of them."""
+    """A context in which a listener receives everything that llama.cpp logs: lines, and parts of them."""
     global _listener
     initialise()
     _listener = listener
@@ -73,12 +73,12 @@ def listening(listener: Callable[[str], None]) -> Iterator[None]:
 
 
 class LlamaModel:
-    """The weights of one GGUF file. Raises RigError when they cannot be loaded, NoMemory where that is why.
+    """The weights of one GGUF file. Raises RigError if they cannot be loaded, NoMemory if memory is why.
 
-    Without layers on a GPU none is used, not even for large batches, as llama.cpp otherwise would. A model
-    that is `weightless` is there to see what a context on it would take: llama.cpp allocates nothing for it.
-    Where llama.cpp was compiled for AMX the CPU's special weight layouts are left unused: GCC before 14 drops
-    part of the tile configuration (GCC bug 114098), and the first matrix product then kills the process.
+    Without layers on a GPU no GPU is used, not even for large batches, as llama.cpp would by default. A
+    `weightless` model only shows what a context on it would take: llama.cpp allocates nothing for it. If
+    llama.cpp was compiled for AMX, the CPU's special weight layouts are not used: GCC before 14 drops part of
+    the tile configuration (GCC bug 114098), and the first matrix product then kills the process.
     """
 
     def __init__(self, path: Path, placement: Placement = ON_CPU, *, weightless: bool = False) -> None:
@@ -100,7 +100,7 @@ class LlamaModel:
         self.vocab = C.llama_model_get_vocab(self.pointer)
         self.n_vocab: int = C.llama_vocab_n_tokens(self.vocab)
         self.n_ctx_train: int = C.llama_model_n_ctx_train(self.pointer)
-        # A recurrent state is of the whole past: it cannot go back, nor be shared half way.
+        # A recurrent state covers the whole past: it cannot go back or be shared in part.
         self.can_branch = not (
             C.llama_model_is_recurrent(self.pointer) or C.llama_model_is_hybrid(self.pointer)
         )
@@ -108,7 +108,7 @@ class LlamaModel:
         self._adapters: dict[Path, Any] = {}
 
     def adapter(self, path: Path) -> Any:
-        """An adapter for these weights, loaded once. Raises RigError if llama.cpp cannot load it.
+        """Return an adapter for these weights, loaded once. Raises RigError if llama.cpp cannot load it.
 
         It changes nothing until a context applies it; llama.cpp frees it with the weights.
         """
@@ -122,16 +122,16 @@ class LlamaModel:
 
     @property
     def tokenize_address(self) -> int:
-        """The address of `llama_tokenize`, which llguidance calls by itself."""
+        """The address of `llama_tokenize`, which llguidance calls directly."""
         return ctypes.cast(C.llama_cpp._lib.llama_tokenize, ctypes.c_void_p).value or 0
 
     def share(self) -> "LlamaModel":
-        """The same weights for one more user, who closes them too."""
+        """Return the same weights for one more user, who must close them too."""
         self._users += 1
         return self
 
     def close(self) -> None:
-        """Let go of the weights; they are freed when the last user does."""
+        """Release the weights; they are freed when the last user does so."""
         self._users -= 1
         if self.pointer and self._users <= 0:
             C.llama_model_free(self.pointer)
@@ -139,9 +139,9 @@ class LlamaModel:
 
 
 class Chunk(NamedTuple):
-    """Tokens to be decoded at the end of a sequence, and of how many of the last ones logits are wanted.
+    """Tokens to decode at the end of a sequence, and for how many of the last ones logits are wanted.
 
-    The context must have been made for as many.
+    The context must have been made for that many.
     """
 
     sequence: int
@@ -152,10 +152,10 @@ class Chunk(NamedTuple):
 class LlamaContext:
     """A context whose KV cache holds `n_seq` sequences in cells that they can share. Not thread-safe.
 
-    `n_ctx` is the length that each sequence may reach; `n_cells` is how many tokens there is room for in all,
-    by default as many as that takes. Of `n_outputs` tokens of a batch the logits can be read, by default of
-    one for each sequence. Raises RigError when llama.cpp cannot make the context, which nearly always means
-    too little memory.
+    `n_ctx` is the length that each sequence may reach; `n_cells` is how many tokens fit in all, by default
+    enough for that. The logits of `n_outputs` tokens of a batch can be read, by default one for each
+    sequence. Raises RigError when llama.cpp cannot make the context, which nearly always means too little
+    memory.
     """
 
     def __init__(
@@ -253,18 +253,18 @@ class LlamaContext:
         raise DecodeError(ErrorKind.DECODE, f"llama_decode returned {code}: {_first_error()}")
 
     def apply_adapter(self, adapter: Any, scale: float) -> None:
-        """Decode with an adapter of the model from now on; for a context that is empty."""
+        """Decode with an adapter of the model from now on. The context must be empty. Raises RigError."""
         adapters, scales = (C.llama_adapter_lora_p_ctypes * 1)(adapter), (ctypes.c_float * 1)(scale)
         if C.llama_set_adapters_lora(self._pointer, adapters, 1, scales):
             self.close()
             raise RigError("llama.cpp rejects the adapter")
 
     def logits(self, index: int = -1) -> npt.NDArray[np.float32]:
-        """The logits of token `index` of the last batch, shape (n_vocab,): a view of passing life."""
+        """Return the logits of token `index` of the last batch, shape (n_vocab,): a short-lived view."""
         return np.ctypeslib.as_array(C.llama_get_logits_ith(self._pointer, index), (self.n_vocab,))
 
     def drop_tail(self, sequence: int, position: int) -> int:
-        """Forget a sequence's tokens from `position` on, or all of them where this memory cannot drop a part.
+        """Drop a sequence's tokens from `position` on, or all of them if this memory cannot drop a part.
 
         Returns how many are left. Recurrent and hybrid models have such a memory.
         """
@@ -284,9 +284,9 @@ class LlamaContext:
         self.sequences[target] = self.sequences[source][:length]
 
     def duplicate(self, source: int, target: int) -> bool:
-        """Make `target` hold what `source` holds, in cells of its own: False if there is no room.
+        """Copy `source` to `target`, into separate cells; return False if there is no room.
 
-        With a sliding window it lacks what has left the window, so this is for measurements alone.
+        With a sliding window the copy lacks what has left the window, so this is for measurements alone.
         """
         self.drop_tail(target, 0)
         if not self._set_sequence(target, self._bytes(self._names(source)[0])):
@@ -296,20 +296,20 @@ class LlamaContext:
         return True
 
     def has_state(self, sequence: int) -> bool:
-        """Whether a sequence's state can be taken and restored now, so that later batches have the same bits.
+        """Return whether a sequence's state can be saved and restored now with equal bits in later batches.
 
-        Of layers with a sliding window llama.cpp keeps, in the state of one sequence, the last window alone;
+        For layers with a sliding window, the state of one sequence keeps only the last window; when it is
         restored, its cells lie elsewhere, and attention adds them up in another order. The state of the whole
-        context has all cells; it does for the first sequence while the others are empty.
+        context has all cells; it serves the first sequence while the others are empty.
         """
         return not self._has_window or (sequence == 0 and not any(self.sequences[1:]))
 
     def state(self, sequence: int) -> bytes:
-        """The KV cache of a sequence as bytes, for `restore`. Needs `has_state`."""
+        """Return the KV cache of a sequence as bytes, for `restore`. Needs `has_state`."""
         return self._bytes() if self._has_window else self._bytes(self._names(sequence)[0])
 
     def restore(self, sequence: int, tokens: Sequence[int], state: bytes) -> bool:
-        """Make a sequence hold what `state` was taken of; False, and the sequence empty, where that fails.
+        """Make a sequence hold what `state` was saved from; if that fails, empty it and return False.
 
         Needs `has_state`.
         """
@@ -325,22 +325,22 @@ class LlamaContext:
         return True
 
     def _names(self, sequence: int) -> range:
-        """What llama.cpp calls a sequence: one id, or two with a sliding window (see `_keep`)."""
+        """Return llama.cpp's ids of a sequence: one, or two with a sliding window (see `_keep`)."""
         return range(sequence * self._ids_each, (sequence + 1) * self._ids_each)
 
     def _keep(self, sequence: int, start: int) -> None:
         """Keep the cells that a sequence has from `start` on until they are dropped.
 
-        llama.cpp overwrites a cell that has left the window of the one sequence it belongs to, also where the
-        cache has room for all (`llama_kv_cache::find_slot`); going back to an earlier turn would miss it. A
-        cell of two sequences is left alone, so each sequence has a second id for the same cells.
+        llama.cpp overwrites a cell that has left the window of its only sequence, even if the cache has room
+        for all (`llama_kv_cache::find_slot`), and going back to an earlier turn would miss it. A cell of two
+        sequences is left alone, so each sequence has a second id for the same cells.
         """
         first, *second = self._names(sequence)
         for name in second:
             C.llama_memory_seq_cp(self._memory, first, name, start, -1)
 
     def _bytes(self, *name: int) -> bytes:
-        """The state of the sequence that llama.cpp calls so, or of all there is."""
+        """Return the state of the sequence with this llama.cpp id, or of the whole context."""
         size_of = C.llama_state_seq_get_size if name else C.llama_state_get_size
         data_of = C.llama_state_seq_get_data if name else C.llama_state_get_data
         size = size_of(self._pointer, *name)
@@ -363,13 +363,13 @@ class LlamaContext:
 
 
 def supports_gpu_offload() -> bool:
-    """Whether this build of llama.cpp can put layers on a GPU."""
+    """Return whether this build of llama.cpp can put layers on a GPU."""
     initialise()
     return bool(C.llama_supports_gpu_offload())
 
 
 def versions() -> dict[str, str]:
-    """The binding's and llama.cpp's versions, and the features it was built with."""
+    """Return the versions of the binding and llama.cpp, and the features it was built with."""
     return {
         "llama_cpp_python": C.__version__,
         "llama_cpp": C.llama_version().decode(),
@@ -378,7 +378,7 @@ def versions() -> dict[str, str]:
 
 
 def _refusal(message: str) -> RigError:
-    """The error for what llama.cpp refused, by what it said since `_log` was cleared."""
+    """Return the error for what llama.cpp refused, by its log since `_log` was cleared."""
     reason = next(filter(_SHORT_OF_MEMORY.search, _log), None)
     return RigError(message) if reason is None else NoMemory(message, reason)
 

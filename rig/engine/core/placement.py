@@ -9,17 +9,18 @@ from typing import Any, NamedTuple
 from rig.errors import RigError
 
 EXPERTS = r"\.ffn_(up|down|gate|gate_up)_(ch|)exps"
-"""The tensors of a layer's experts that only some tokens need, as llama.cpp finds them (common/common.h)."""
+"""The tensors of a layer's experts that only some tokens need, by llama.cpp's pattern (common/common.h)."""
 
 MACHINE = "CPU"
-"""What llama.cpp calls the device whose memory is the machine's own."""
+"""llama.cpp's name for the device whose memory is the machine's own."""
 
 
 class Placement(NamedTuple):
-    """The last `n_gpu_layers` layers go to GPUs, but the experts of the first `n_cpu_moe` layers of a file.
+    """The last `n_gpu_layers` layers go to GPUs, except the experts of the file's first `n_cpu_moe` layers.
 
-    Before that, a tensor goes to the device beside the first regular expression of `overrides` that its name
-    matches. GPUs share layers by `tensor_split`, or by their free memory; with `main_gpu` one does it alone.
+    Before that rule, a tensor goes to the device of the first regular expression in `overrides` that matches
+    its name. GPUs share layers by `tensor_split`, or by their free memory; with `main_gpu`, only that one is
+    used.
     """
 
     n_gpu_layers: int = 0
@@ -29,9 +30,9 @@ class Placement(NamedTuple):
     main_gpu: int | None = None
 
     def apply(self, parameters: Any) -> list[Any]:
-        """Write it into `llama_model_params`; what is returned must be kept until the model is loaded.
+        """Write the placement into `llama_model_params`; return what must live until the model is loaded.
 
-        Raises RigError for a device that there is not.
+        Raises RigError for a device that does not exist.
         """
         import llama_cpp as C
 
@@ -59,13 +60,13 @@ ON_CPU = Placement()
 
 
 class _Override(ctypes.Structure):
-    """`llama_model_tensor_buft_override` of llama.h; one of nulls ends a list."""
+    """`llama_model_tensor_buft_override` of llama.h; an entry of nulls ends a list."""
 
     _fields_ = [("pattern", ctypes.c_char_p), ("buffers", ctypes.c_void_p)]
 
 
 def ggml(name: str, result: Any, *arguments: Any) -> Any:
-    """A function of the ggml that llama.cpp uses; the binding has loaded a second one beside it."""
+    """Return a function of the ggml that llama.cpp uses; the binding also loads a second ggml."""
     import llama_cpp as C
 
     function = getattr(C.llama_cpp._lib, f"ggml_{name}")
@@ -74,7 +75,7 @@ def ggml(name: str, result: Any, *arguments: Any) -> Any:
 
 
 def buffers_of(device: str) -> int:
-    """The type of the buffers that a device has, for ggml. Raises RigError for a device that there is not."""
+    """Return ggml's buffer type for a device. Raises RigError for a device that does not exist."""
     pointer = ctypes.c_void_p
     if device == MACHINE:
         return int(ggml("backend_cpu_buffer_type", pointer)())
@@ -85,7 +86,7 @@ def buffers_of(device: str) -> int:
 
 
 def overrides_of(text: str) -> tuple[tuple[str, str], ...]:
-    """`REGEX=DEVICE,…` as pairs. Raises RigError for what is none."""
+    """Parse `REGEX=DEVICE,…` into pairs. Raises RigError for other text."""
     pairs = []
     for part in text.split(","):
         pattern, _, device = part.rpartition("=")
@@ -96,7 +97,7 @@ def overrides_of(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def split_of(text: str) -> tuple[float, ...]:
-    """`3,1` as numbers. Raises RigError for what is none."""
+    """Parse `3,1` into numbers. Raises RigError for other text."""
     try:
         shares = tuple(map(float, text.split(",")))
     except ValueError:

@@ -35,12 +35,12 @@ import jinja2.utils
 from rig.calls import Json, JsonObject
 
 _MOST_ITEMS = 10_000
-"""Of a list that a template makes for itself."""
+"""The most items of a list that a template makes for itself."""
 
 
 def serve(seconds: int, memory: int, characters: int) -> None:
-    """Answer until nobody asks any more. Each question may take this many seconds of computing."""
-    # The terminal tells all processes of Ctrl-C; what that means is for the one that asks to say.
+    """Answer questions until the input ends. Each may take this many seconds of computing."""
+    # The terminal sends Ctrl-C to all processes; the one that asks decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     limit_memory(memory)
     for line in sys.stdin:
@@ -49,14 +49,14 @@ def serve(seconds: int, memory: int, characters: int) -> None:
 
 
 def limit_memory(size: int) -> None:
-    """Let this process have at most so many bytes of memory, where the system can limit it."""
+    """Limit this process to this many bytes of memory, where the system can limit it."""
     with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_AS, (size, size))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def limit_time(seconds: int) -> None:
-    """Let this process compute so many seconds from now on; the kernel ends it when they are over."""
+    """Limit this process to this many more seconds of computing; the kernel ends it when they are over."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     until = int(used.ru_utime + used.ru_stime) + seconds + 1
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
@@ -64,7 +64,7 @@ def limit_time(seconds: int) -> None:
 
 
 def _answer(question: JsonObject, characters: int) -> dict[str, str]:
-    """The text that a template makes, or what it is at fault in; a template can raise anything."""
+    """Return the text that a template makes, or its fault; a template can raise anything."""
     try:
         compiled = _Compiled(question["source"])
         text = compiled.render(question) if "messages" in question else ""
@@ -79,7 +79,7 @@ def _answer(question: JsonObject, characters: int) -> dict[str, str]:
 
 @lru_cache(maxsize=64)
 class _Compiled:
-    """A template that compiles, and what it is to be given. Raises what Jinja2 raises."""
+    """A compiled template, and the values to give it. Raises what Jinja2 raises."""
 
     def __init__(self, source: str) -> None:
         extensions = [_GenerationTag, jinja2.ext.loopcontrols]
@@ -95,7 +95,7 @@ class _Compiled:
         self._has_functions = "functions" in undeclared and "functions is defined" not in source
 
     def render(self, question: JsonObject) -> str:
-        """What it makes of messages and declarations. A template can raise anything."""
+        """Return what the template makes of messages and declarations. A template can raise anything."""
         tools = question["tools"]
         values = {**self._dated, **question["given"]}
         if tools:
@@ -106,18 +106,18 @@ class _Compiled:
 
 
 class _Data(list[Any]):
-    """A list that a template is given, which it cannot change."""
+    """A list given to a template, which cannot change it."""
 
 
 def _as_data(value: Json) -> Json:
-    """A copy of a JSON value, whose lists cannot be changed."""
+    """Return a copy of a JSON value whose lists cannot be changed."""
     if isinstance(value, Mapping):
         return {key: _as_data(inner) for key, inner in value.items()}
     return _Data(map(_as_data, value)) if isinstance(value, list) else value
 
 
 class _Sandbox(jinja2.sandbox.ImmutableSandboxedEnvironment):
-    """The sandbox, in which a template may yet lengthen and shorten lists of its own, as Kimi K2's do."""
+    """The sandbox, except that a template may append to and pop from its own lists, as Kimi K2's does."""
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
         if type(obj) is list and attr in ("append", "pop"):
@@ -126,7 +126,7 @@ class _Sandbox(jinja2.sandbox.ImmutableSandboxedEnvironment):
 
 
 class _GenerationTag(jinja2.ext.Extension):
-    """`{% generation %}` marks what an assistant wrote, for training; it changes nothing of the text."""
+    """`{% generation %}` marks what an assistant wrote, for training; it does not change the text."""
 
     tags = {"generation"}  # noqa: RUF012 - so jinja2 has it
 
@@ -140,7 +140,7 @@ class _GenerationTag(jinja2.ext.Extension):
 
 
 class _Dictionary:
-    """`dict`, with nothing but what makes one."""
+    """`dict`, with nothing but its constructors."""
 
     def __call__(self, *arguments: Any, **names: Any) -> dict[Any, Any]:
         return dict(*arguments, **names)
@@ -150,7 +150,7 @@ class _Dictionary:
 
 
 class _Namespace(jinja2.utils.Namespace):
-    """`namespace`, in which nothing can be called as Python calls its own."""
+    """`namespace`, without names that begin with an underscore."""
 
     def __init__(*arguments: Any, **names: Any) -> None:
         self, *rest = arguments
@@ -176,7 +176,7 @@ def _to_json(
     separators: tuple[str, str] | None = None,
     sort_keys: bool = False,
 ) -> str:
-    """Jinja's own sorts keys and escapes for HTML, which no model was trained on."""
+    """Write plain JSON; Jinja's own filter sorts keys and escapes for HTML, which no model was trained on."""
     return json.dumps(
         value,
         ensure_ascii=ensure_ascii,
@@ -188,7 +188,7 @@ def _to_json(
 
 
 def _drawn(value: Any) -> Json:
-    """What a filter such as `map` gives one by one, as llama.cpp has it: a list."""
+    """Return a list of what a filter such as `map` yields one by one, as llama.cpp does."""
     if isinstance(value, Iterator):
         return list(value)
     raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
@@ -199,25 +199,25 @@ def _raise(message: str) -> Any:
 
 
 def _no_clock(form: str) -> str:
-    """Templates may print today's date; a fixed one keeps prompts, and so answers, the same every day."""
+    """Format a fixed date, so that prompts with today's date, and so their answers, stay the same."""
     return datetime(2024, 7, 26).strftime(form)  # noqa: DTZ001 - no zone is meant
 
 
 SECONDS = 5
-"""Of computing, for one question. Real templates take milliseconds."""
+"""Seconds of computing for one question. Real templates take milliseconds."""
 MEMORY_BYTES = 1 << 30
 MOST_CHARACTERS = 4_000_000
-"""Of what a template makes."""
+"""The most characters that a template may make."""
 MOST_KEPT = 20_000_000
-"""Characters of the answers that are kept, all together."""
+"""The most characters of all questions and answers that are kept together."""
 _PATIENCE_S = 120.0
-"""By the clock: a busy machine may compute little in that time, and a template that sleeps is stopped too."""
+"""The limit by the clock: a busy machine computes little in that time, and templates that sleep end too."""
 _MOST_DEATHS = 2
-"""So often a template may stop its process. After that it is not run any more."""
+"""How often a template may end its process before it is no longer run."""
 
 
 class TemplateError(Exception):
-    """A template does not compile, refused these messages or lost one of them, or went beyond its bounds."""
+    """A template does not compile, refuses or loses one of the messages, or exceeds its limits."""
 
 
 def render(
@@ -226,7 +226,7 @@ def render(
     tools: Sequence[JsonObject] = (),
     variables: Mapping[str, Json] | None = None,
 ) -> str:
-    """What a template makes of messages and declarations, with these variables. Raises TemplateError.
+    """Return what a template makes of messages and declarations with these variables. Raises TemplateError.
 
     Without messages, it is only compiled.
     """
@@ -240,7 +240,7 @@ def render(
 
 
 class _Process:
-    """A process under way. It ends with the process that began it, whose end closes its input."""
+    """A running process. It ends with the process that started it, whose end closes its input."""
 
     def __init__(self) -> None:
         begin = (
@@ -257,7 +257,7 @@ class _Process:
         )
 
     def ask(self, question: str) -> str:
-        """The line that answers this one; empty if the process died over it."""
+        """Ask a question and return the line that answers it; empty if the process died over it."""
         assert self._child.stdin is not None
         assert self._child.stdout is not None
         stopped = threading.Timer(_PATIENCE_S, self._child.kill)
@@ -272,7 +272,7 @@ class _Process:
             stopped.cancel()
 
     def end(self) -> None:
-        """Let go of it, no matter what it is doing."""
+        """End the process, whatever it is doing."""
         self._child.kill()
         self._child.communicate()
 
@@ -286,7 +286,7 @@ _BEYOND = f"it was stopped: it wants more than {SECONDS} s of computing or {MEMO
 
 @atexit.register
 def end() -> None:
-    """Let go of the process, if there is one; the next question begins another."""
+    """End the process, if there is one; the next question starts another."""
     with _lock:
         while _processes:
             _processes.pop().end()
@@ -294,7 +294,7 @@ def end() -> None:
 
 @lru_cache(maxsize=512)
 def _answered(source: str, question: str) -> tuple[str, str]:
-    """(text, fault) that a question is answered with; a template is as sure of its faults as of its texts."""
+    """Return (text, fault) for a question; a template repeats its faults as reliably as its texts."""
     with _lock:
         if _deaths[source] >= _MOST_DEATHS:
             return "", _BEYOND
@@ -304,7 +304,7 @@ def _answered(source: str, question: str) -> tuple[str, str]:
         try:
             line = _processes[0].ask(question)
         finally:
-            # Whoever is interrupted while waiting leaves a process behind that is about to answer.
+            # An interrupt during the wait leaves a process that is about to answer; it cannot be reused.
             if not line.endswith("\n"):
                 _processes.pop().end()
         if not line.endswith("\n"):

@@ -15,7 +15,7 @@ from rig.models import Request
 
 DEFAULT_CONTEXT = 8192
 DEFAULT_THOUGHTS = 4096
-"""Tokens of thinking where nobody says how many; with fewer, most models that think are cut off."""
+"""Tokens of thinking if nothing else is set; with fewer, most models that think are cut off."""
 DEFAULT_BATCH = 512
 
 KV_TYPES = {
@@ -32,7 +32,7 @@ KV_TYPES = {
 
 
 def kv_types(text: str) -> tuple[str, str]:
-    """Of keys and of values, from `q8_0` or `q8_0/q4_0`. Raises RigError for types that there are not."""
+    """Return the types of keys and values from `q8_0` or `q8_0/q4_0`. Raises RigError for unknown types."""
     keys, slash, values = text.partition("/")
     types = keys, values if slash else keys
     for name in types:
@@ -48,14 +48,14 @@ DRAFTS = ("none", "sibling", "lookup")
 """Where drafts can come from besides a model."""
 
 THREADS_A_CORE = 4
-"""Threads of llama.cpp wait for each other hundreds of times a token; many more than cores take minutes."""
+"""The most threads per core. llama.cpp's wait for each other hundreds of times a token; many take minutes."""
 
 
 SAMPLERS = ["penalties", "dry", "top_n_sigma", "top_k", "typ_p", "top_p", "min_p", "xtc", "temperature"]
 """llama.cpp's samplers in the order of its default chain (common/common.h)."""
 
 LEAST_TEMPERATURE = 0.001
-"""Below it differences of log-probabilities overflow single precision before anything is drawn."""
+"""The lowest temperature above 0; below it, differences of log probabilities overflow single precision."""
 
 
 def _in_order(text: str) -> str:
@@ -78,27 +78,27 @@ _Tokens = Annotated[int, Field(ge=0, le=1_000_000)]
 
 
 class Rope(NamedTuple):
-    """How positions are scaled: in which way, by what factor, and from what context. None is the file's."""
+    """How positions are scaled: the method, the factor, and the original context. None means the file's."""
 
     scaling: str | None = None
     scale: float | None = None
     orig_ctx: int | None = None
 
     def longest(self, trained: int) -> int:
-        """The tokens that a model can have in its context which was made for so many."""
+        """Return how many tokens a model's context can hold if it was trained for `trained`."""
         return int((self.orig_ctx or trained) * self.scale) if self.scale else trained
 
 
 ROPE_SCALINGS = {"none": 0, "linear": 1, "yarn": 2, "longrope": 3}
-"""By llama.cpp's numbers for them (llama.h)."""
+"""The methods of scaling by llama.cpp's numbers for them (llama.h)."""
 
 
 class Sampling(BaseModel):
-    """How tokens are chosen, in llama.cpp's terms. Every value's default leaves its sampler out.
+    """How tokens are chosen, in llama.cpp's terms. The default of every value leaves its sampler out.
 
-    Values go by llama.cpp's names, and by those of GGUF files and transformers. `temp` 0 takes the likeliest
-    token that the other samplers leave. The other defaults are llama.cpp's own, for values that
-    matter only together with another.
+    Values have llama.cpp's names, or those of GGUF files and transformers. `temp` 0 takes the likeliest token
+    that the other samplers leave. The other defaults are llama.cpp's own, for values that matter only
+    together with another.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, populate_by_name=True)
@@ -134,12 +134,12 @@ class Sampling(BaseModel):
 
     @property
     def changed(self) -> JsonObject:
-        """The values that are not their defaults, and the temperature: enough to be the same again."""
+        """The values that differ from their defaults, and the temperature: enough to restore the settings."""
         return {"temp": self.temp, **self.model_dump(exclude_defaults=True)}
 
     @property
     def draws(self) -> bool:
-        """Whether chance decides."""
+        """Whether tokens are chosen at random."""
         return "xtc" in self.active or (self.temp > 0 and self.top_k != 1)
 
     @property
@@ -161,12 +161,12 @@ class Sampling(BaseModel):
 
     @property
     def looks_back(self) -> int:
-        """How many tokens before the next one can matter."""
+        """How many tokens before the next one can influence it."""
         lengths = {"penalties": self.repeat_last_n, "dry": self.dry_last_n}
         return max((lengths.get(name, 0) for name in self.active), default=0)
 
     def __str__(self) -> str:
-        """As `--sampling` takes it."""
+        """Return the settings as `--sampling` takes them."""
         return ",".join(f"{name}={value}" for name, value in self.changed.items())
 
 
@@ -175,24 +175,23 @@ GREEDY = Sampling(temp=0.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineSettings(EngineOptions):
-    """How a GGUF file is run: the options of the engine (`rig.options`), and what only benchmarks set.
+    """How a GGUF file is run: the engine's options (`rig.options`), and what only benchmarks set.
 
-    None means: decided at loading, by what fits (`rig.engine.memory`), and then recorded. `n_ctx` becomes the
+    None means that loading decides by what fits (`rig.engine.memory`) and records it. `n_ctx` becomes the
     smaller of the model's own and `most_context`, `thinking_tokens` 4096 or half of that, `n_batch` 512,
     `n_gpu_layers` all of them where there is a GPU with room; memory permitting. `flash_attention` is on with
-    a GPU, and with a quantized KV cache, which needs it; it is off without, where decoding over a long prefix
-    is measurably slower with it. `parallel`, how many steps are predicted at once, is measured. `exact` gives
-    the same bits on the same machine whatever was computed before: one sequence, and no tokens taken along in
-    a batch because the grammar forces them.
-    `prefix_cache` changes no bit. `several_calls` holds where the model's form and whoever asks can do with
-    that; `tool_choice` and `thinking` are for models' own forms.
+    a GPU, and with a quantized KV cache, which needs it; otherwise it is off, because it measurably slows
+    down decoding over a long prefix. `parallel`, how many steps are predicted at once, is measured. `exact`
+    gives the same bits on the same machine whatever was computed before: one sequence, and no forced tokens
+    batched with others. `prefix_cache` changes no bit. `several_calls` holds where the model's form and the
+    caller can handle them; `tool_choice` and `thinking` are for models' own forms.
     """
 
     fast_forward: bool = True
     most_context: int = DEFAULT_CONTEXT
-    """The context where `n_ctx` does not say."""
+    """The most context where `n_ctx` is not set."""
     prompts: tuple[Request, ...] = field(default=(), compare=False, repr=False)
-    """The requests that the context is to have room for where `n_ctx` is `AUTO`."""
+    """The requests that the context must have room for where `n_ctx` is `AUTO`."""
 
     @property
     def rope(self) -> Rope:
@@ -201,29 +200,29 @@ class EngineSettings(EngineOptions):
 
     @property
     def kv_types(self) -> tuple[str, str]:
-        """Of keys and of values. Raises RigError for types that there are not."""
+        """The types of keys and values. Raises RigError for unknown types."""
         return kv_types(self.kv_type)
 
     @property
     def placement(self) -> Placement:
-        """Where weights go, but for the layers and experts. Raises RigError for what cannot be read."""
+        """Where weights go, except for layers and experts. Raises RigError for text that cannot be read."""
         overrides = overrides_of(self.override_tensor) if self.override_tensor else ()
         shares = split_of(self.tensor_split) if self.tensor_split else ()
         return Placement(overrides=overrides, tensor_split=shares, main_gpu=self.main_gpu)
 
     @property
     def quantizes(self) -> tuple[bool, bool]:
-        """Whether keys and whether values are stored in blocks of fewer bits."""
+        """Whether keys, and whether values, are quantized."""
         keys, values = (name not in ("f16", "bf16") for name in self.kv_types)
         return keys, values
 
     @property
     def draws(self) -> bool:
-        """Whether chance may decide; what the author recommends only the file says."""
+        """Whether tokens may be chosen at random; only the file tells what its author recommends."""
         return self.temperature > 0 or self.sampling not in (None, "greedy")
 
     def check(self) -> None:
-        """Raise RigError for settings that cannot go together, and for values that make no sense here."""
+        """Raise RigError for settings that contradict each other, and for values that make no sense here."""
         if self.quantizes[1] and self.flash_attention is False:
             raise RigError(f"--kv {self.kv_type} needs flash attention; leave out --flash-attention off")
         if self.cpu_moe and self.n_cpu_moe is not None:

@@ -1,9 +1,9 @@
 """A GGUF file's chat template, rendered in a sandbox.
 
-Templates are programs from a file of unknown origin: they run in a process of their own, within limits on
-time and memory (`rig.engine.core.process`), and never see the content of messages. Each content is replaced
-by a marker while the template runs, and put in afterwards, so that content cannot pass for template text and
-every piece is tokenised alone. Declarations and calls they do see (`rig.engine.prompt`).
+Templates are programs from a file of unknown origin: they run in a separate process, within limits on time
+and memory (`rig.engine.core.process`), and never see the content of messages. Each content is replaced by a
+marker while the template runs and inserted afterwards, so content cannot pass for template text and every
+piece is tokenised alone. Templates do see declarations and calls (`rig.engine.prompt`).
 """
 
 import json
@@ -22,7 +22,7 @@ Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 Variables: TypeAlias = Mapping[str, Json]
 MAX_TEMPLATE_CHARACTERS = 200_000
 QUIET: Variables = {"enable_thinking": False}
-"""The variables for templates if nothing else is said about thinking."""
+"""The variables for templates if nothing is set about thinking."""
 
 
 class Markup(str):
@@ -32,7 +32,7 @@ class Markup(str):
 
 
 class ToolCall(NamedTuple):
-    """A call as templates are shown it. Some want an id of exactly nine letters and digits."""
+    """A call as templates receive it. Some want an id of exactly nine letters and digits."""
 
     id: str
     name: str
@@ -43,10 +43,9 @@ class ToolCall(NamedTuple):
 class ChatMessage:
     """A role and its content, in parts that are tokenised one by one.
 
-    `calls` are those of an assistant's message, whose content templates may then leave out; where a template
-    shows none, `write_calls` makes a text of them. `name` and `call_id` say which call a tool's message
-    answers. `thoughts` are what came before an assistant's answer, with the key under which templates look
-    for it.
+    `calls` belong to an assistant's message, whose content templates may then leave out; where a template
+    shows no calls, `write_calls` turns them into text. `name` and `call_id` say which call a tool's message
+    answers. `thoughts` are the key under which templates expect an assistant's thoughts, and these thoughts.
     """
 
     role: Role
@@ -58,14 +57,14 @@ class ChatMessage:
     write_calls: Callable[[Sequence[ToolCall]], str] | None = None
 
     def with_written_calls(self) -> "ChatMessage":
-        """The message with its calls as a text, where a template shows none."""
+        """Return the message with its calls as text, where a template shows none."""
         if self.write_calls is None:
             return self
         written = Markup(self.write_calls(self.calls))
         return replace(self, calls=(), write_calls=None, parts=(*self.parts, written))
 
     def shown(self, content: str) -> JsonObject:
-        """The message as templates want it, with this for its content."""
+        """Return the message as templates want it, with this content."""
         calls = [
             {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
             for id, name, arguments in self.calls
@@ -88,9 +87,9 @@ class Fragment(NamedTuple):
 
 
 class ChatTemplate:
-    """A chat template and what it can do, found out by trying.
+    """A chat template and its abilities, found out by trying.
 
-    `system`, `tool` and `repeats` say whether it takes system messages, tool messages, and two messages of
+    `system`, `tool` and `repeats` say whether it accepts system messages, tool messages, and two messages of
     one role in a row. Raises RigError when it does not compile or cannot render a plain exchange.
     """
 
@@ -109,15 +108,15 @@ class ChatTemplate:
             self._render([user, assistant, user])
         except TemplateError as error:
             raise RigError(f"the chat template cannot render a plain exchange: {error}") from error
-        # Some templates move the system message to the last user turn, which no prefix survives.
+        # Some templates move the system message to the last user turn, so no prefix stays the same.
         self.system = self._takes([ChatMessage("system", ("s",)), user, assistant, user])
-        # A template that just prints any role says nothing of what the model was trained on.
+        # A template that prints any role does not show what the model was trained on.
         self.tool = "tool" in source and self._takes([user, assistant, ChatMessage("tool", ("t",))])
         self.repeats = self._takes([user, user, assistant, assistant, user])
 
     @cached_property
     def results(self) -> bool:
-        """Whether it takes tool messages that answer a call; some take no others."""
+        """Whether it accepts tool messages that answer a call; some accept no others."""
         arguments: JsonObject = {"argument": "value"}
         return "tool" in self.source and any(
             self._takes(
@@ -133,9 +132,9 @@ class ChatTemplate:
     def render(
         self, messages: Sequence[ChatMessage], tools: Sequence[JsonObject] = (), variables: Variables = QUIET
     ) -> list[Fragment]:
-        """The prompt up to where the assistant speaks next. Raises TemplateError.
+        """Return the prompt up to where the assistant speaks next. Raises TemplateError.
 
-        What the template cannot do is done around it: a system message joins the first user message, tool
+        What the template cannot do is worked around: a system message joins the first user message, tool
         messages become the user's, and consecutive messages of one role become one. `tools` are declarations
         in OpenAI's shape, for templates that show them; `variables` are passed to the template as well.
         """
@@ -149,12 +148,12 @@ class ChatTemplate:
         generation: bool = False,
         variables: Variables = QUIET,
     ) -> str:
-        """What the template makes of messages as they are, contents included. Raises TemplateError."""
+        """Return what the template makes of messages as they are, contents included. Raises TemplateError."""
         all_variables = {**self._variables, "add_generation_prompt": generation, **variables}
         return process.render(self.source, messages, tools, all_variables)
 
     def adapt(self, messages: Sequence[ChatMessage]) -> list[ChatMessage]:
-        """The messages as `render` shows them to the template."""
+        """Return the messages as `render` shows them to the template."""
         adapted: list[ChatMessage] = []
         for message in messages:
             takes = {"tool": self.results if message.call_id else self.tool, "system": self.system}
@@ -177,11 +176,11 @@ class ChatTemplate:
     def _render(
         self, messages: Sequence[ChatMessage], tools: Sequence[JsonObject] = (), variables: Variables = QUIET
     ) -> list[Fragment]:
-        # Templates may put a content into JSON, with its escapes; one that holds a quote shows that. Where
-        # there are no calls and no declarations contents stay as they are: so prompts have always been.
+        # Templates may put a content into JSON, with escapes; a marker with a quote reveals that. Without
+        # calls and declarations it has no quote, so that these prompts stay as they have always been.
         quote = '"' if tools or any(message.calls for message in messages) else ""
         marked = [(message, f"[rig:{quote}content:{number}]") for number, message in enumerate(messages)]
-        # Of a message with calls templates may test whether anything was said beside them.
+        # Templates may test whether a message with calls has any content as well.
         views = [
             message.shown(marker if any(message.parts) or not message.calls else "")
             for message, marker in marked
@@ -194,7 +193,7 @@ class ChatTemplate:
             before, marker_there, after = rest.partition(escaped if is_escaped else marker)
             if not marker_there:
                 if message.calls:
-                    continue  # many templates leave out what was said beside calls
+                    continue  # many templates leave out the content beside calls
                 raise TemplateError(f"a message of role {message.role} does not appear in the prompt")
             rest = after
             fragments.append(Fragment(before))

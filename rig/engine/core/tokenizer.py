@@ -11,9 +11,9 @@ import llama_cpp as C
 from rig.engine.core.llama import LlamaModel
 
 Segment: TypeAlias = tuple[int, ...]
-"""Tokens of a prompt that are prefilled and found again in the cache together."""
+"""Tokens of a prompt that are prefilled, and found again in the cache, together."""
 LONGEST_WHOLE = 1 << 15
-"""Characters of a text that is tokenised as a whole."""
+"""The most characters of a text that is tokenised as a whole."""
 _PIECE = 1 << 11
 _SPM = 1  # llama.h: LLAMA_VOCAB_TYPE_SPM
 
@@ -33,20 +33,20 @@ class Tokenizer:
         self.end_of_generation: tuple[int, ...] = tuple(
             token for token in range(self.n_vocab) if C.llama_vocab_is_eog(self._vocab, token)
         )
-        # SentencePiece vocabularies may put a space before any text they are given. Content follows other
-        # text, so it is tokenised after a newline whose own tokens are then taken away.
+        # SentencePiece vocabularies may put a space before any text. Content follows other text, so it is
+        # tokenised after a newline, whose own tokens are then removed.
         self._lead = "\n" if C.llama_vocab_type(self._vocab) == _SPM else ""
         self._lead_tokens = self._tokenize(self._lead, special=False)
 
     def template(self, text: str) -> list[int]:
-        """Token ids of text that the chat template wrote; special tokens are recognised."""
+        """Return the token ids of text that the chat template wrote; special tokens are recognised."""
         return self._tokenize(text, special=True)
 
     def content(self, text: str, *, special: bool = False) -> list[int]:
-        """Token ids of text that follows on other text.
+        """Return the token ids of text that follows other text.
 
-        Nothing in it is taken for a special token, as it comes from outside; but with `special`, which is for
-        text that goes on an answer.
+        No special token is recognised in it, since it comes from outside, except with `special`, which is for
+        text that continues an answer.
         """
         tokens = self._tokenize(self._lead + text, special=special)
         lead = len(self._lead_tokens)
@@ -54,20 +54,20 @@ class Tokenizer:
         return tokens[lead:] if tokens[:lead] == self._lead_tokens else self._tokenize(text, special=special)
 
     def document(self, text: str) -> list[int]:
-        """Token ids of a text that nothing comes before, as llama.cpp's own programs read one."""
+        """Return the token ids of a text with nothing before it, as llama.cpp's own programs read one."""
         beginning = [self.bos] if self.adds_bos else []
         return beginning + self._tokenize(text, special=False)
 
     @cached_property
     def vocabulary(self) -> str:
-        """A SHA-256 over all tokens: distributions over different ones cannot be compared."""
+        """A SHA-256 over all tokens. Distributions over different vocabularies cannot be compared."""
         digest = hashlib.sha256()
         for piece in map(self.piece, range(self.n_vocab)):
             digest.update(len(piece).to_bytes(4, "little") + piece)
         return digest.hexdigest()
 
     def piece(self, token: int) -> bytes:
-        """The bytes of one token, empty for control tokens. May be a part of a UTF-8 character."""
+        """Return the bytes of one token, empty for control tokens. They may be part of a UTF-8 character."""
         count = -64  # negative: how much room is needed
         while count < 0:
             buffer = ctypes.create_string_buffer(-count)
@@ -75,29 +75,29 @@ class Tokenizer:
         return buffer.raw[:count]
 
     def shown(self, token: int, marks: frozenset[int] = frozenset()) -> bytes:
-        """The bytes that a generated token adds to an answer: nothing if it ends the answer.
+        """Return the bytes that a generated token adds to an answer: nothing if it ends the answer.
 
-        Special tokens are spelled out; grammars let few of them through. So are those of `marks`.
+        Special tokens are spelled out (grammars let few of them through), and so are those in `marks`.
         """
         if token in self.end_of_generation and token not in marks:
             return b""
         return self.piece(token) or (self.special_text(token).encode() if self.is_control(token) else b"")
 
     def ends_in(self, texts: Iterable[str]) -> frozenset[int]:
-        """The tokens that end a generation and are spelled in one of these texts."""
+        """Return the tokens that end a generation and are spelled in one of these texts."""
         together = "\0".join(texts)
         return frozenset(end for end in self.end_of_generation if self.special_text(end) in together)
 
     @cached_property
     def specials(self) -> dict[str, int]:
-        """The tokens that stand for something else than text, by how they are spelled."""
+        """The tokens that stand for something other than text, by their spelling."""
         controls = filter(self.is_control, range(self.n_vocab))
         return {text: token for token in controls if (text := self.special_text(token))}
 
     def is_control(self, token: int) -> bool:
-        """Whether a token stands for something else than text, by its type or by its looks.
+        """Return whether a token stands for something other than text, by its type or its spelling.
 
-        Some files declare their special tokens as the user's own; llguidance treats such tokens alike.
+        Some files declare their special tokens as user-defined; llguidance treats such tokens alike.
         """
         attributes = C.llama_vocab_get_attr(self._vocab, token)
         if attributes & C.LLAMA_TOKEN_ATTR_CONTROL:
@@ -107,11 +107,11 @@ class Tokenizer:
         return declared and text.startswith("<") and text.endswith(">")
 
     def special_text(self, token: int) -> str:
-        """How a special token is spelled, as chat templates want `bos_token` and `eos_token`."""
+        """Return a special token's spelling, as chat templates want `bos_token` and `eos_token`."""
         return C.llama_vocab_get_text(self._vocab, token).decode("utf-8", "replace") if token >= 0 else ""
 
     def _tokenize(self, text: str, *, special: bool) -> list[int]:
-        """llama.cpp copies a text for each special token in it, so that a long one is taken in pieces."""
+        """Tokenize a text, a long one in pieces because llama.cpp copies it for each special token in it."""
         is_long = len(text) > LONGEST_WHOLE
         tokens: list[int] = []
         for piece in _pieces(text, self._split_texts(special=special)) if is_long else (text,):
@@ -125,9 +125,9 @@ class Tokenizer:
 
     @lru_cache(maxsize=2)  # noqa: B019 - as long as the model
     def _split_texts(self, *, special: bool) -> dict[str, bool]:
-        """The tokens at which llama.cpp splits a text before anything else, by how they are spelled.
+        """Return the tokens at which llama.cpp splits a text before anything else, by their spelling.
 
-        True for those that take no white space before them along.
+        The value is True for those that do not absorb white space before them.
         """
         kinds = C.LLAMA_TOKEN_ATTR_USER_DEFINED
         if special:
@@ -141,7 +141,7 @@ class Tokenizer:
 
 
 def _pieces(text: str, splits: Mapping[str, bool]) -> Iterator[str]:
-    """A text cut where special tokens begin, so that its pieces have the tokens of the whole.
+    """Yield a text cut where special tokens begin, so that its pieces have the tokens of the whole.
 
     A text with no place for a cut stays whole.
     """
@@ -149,7 +149,7 @@ def _pieces(text: str, splits: Mapping[str, bool]) -> Iterator[str]:
     lengths = sorted(filter(None, set(map(len, splits))), reverse=True)
 
     def begun(place: int) -> str:
-        """The special token that begins at a place; empty if none does."""
+        """Return the special token that begins at a place; empty if none does."""
         if text[place : place + 2] not in begins and text[place] not in begins:
             return ""
         ends = (text[place : place + length] for length in lengths)

@@ -1,10 +1,10 @@
 """The KV cache as a tree of prompt segments: what prompts share is computed once, what differs branches off.
 
 Every sequence holds one path of the tree, from the root on; sequences whose paths begin alike share the cells
-of what they have in common. Across turns only whole segments are reused, and each is prefilled in batches
-that begin at its own start, so with one sequence what a cache hit finds and what a miss computes went through
-identical batches and hold the same bits. Within a turn, what was generated is kept too, though it was decoded
-in other batches than a prefill would use: as a turn is always played from its start, it meets the same bits.
+of their common part. Across turns only whole segments are reused, and each is prefilled in batches that begin
+at its own start, so with one sequence what a cache hit finds and what a miss computes went through identical
+batches and hold the same bits. Within a turn, generated tokens are kept too, though they were decoded in
+other batches than a prefill would use: a turn is always played from its start, so it meets the same bits.
 
 The memory of recurrent and hybrid models cannot be shared or cut. There the state of a prompt's first segment
 is kept, and restored for every sequence and turn that begins with it.
@@ -33,11 +33,11 @@ from rig.engine.files.caches import Damaged, DiskCache
 from rig.models import Notify
 
 WORTH_TOKENS = 256
-"""Shorter beginnings are computed about as fast as they are read."""
+"""Beginnings shorter than this are computed about as fast as they are read."""
 
 
 class PrefixStore:
-    """A directory of KV states. The least recently used ones go when it grows beyond `max_bytes`.
+    """A directory of KV states. The least recently used ones are removed when it grows beyond `max_bytes`.
 
     `shape` is everything besides the tokens that can change a bit of the state. `notify` gets one line about
     anything a person should know: a damaged file, or a directory that cannot be written.
@@ -53,7 +53,7 @@ class PrefixStore:
         self._is_silent = False
 
     def load(self, context: LlamaContext, sequence: int, tokens: Segment) -> bool:
-        """Make a sequence hold these tokens, and nothing else, if their state is here and sound."""
+        """Make a sequence hold exactly these tokens; return whether their state was stored and sound."""
         key = self._key(tokens)
         path = self._cache.path(key)
         try:
@@ -69,7 +69,7 @@ class PrefixStore:
         return False
 
     def save(self, context: LlamaContext, sequence: int) -> None:
-        """Keep the state of what a sequence holds, unless it is too short to be worth it or too large."""
+        """Keep the state of a sequence, unless it is too short to be worth it or too large."""
         tokens = tuple(context.sequences[sequence])
         if len(tokens) < WORTH_TOKENS:
             return
@@ -79,14 +79,14 @@ class PrefixStore:
             self._say(f"{self._directory}: the prompt's state is not kept: {error.strerror or error}")
 
     def rates(self, tokens: Segment) -> dict[int, float] | None:
-        """What `keep_rates` was given for these tokens, if it can be read."""
+        """Return the rates that `keep_rates` stored for these tokens, or None if they cannot be read."""
         with suppress(OSError, ValueError, TypeError, AttributeError):
             data = json.loads(self._rates(tokens).read_bytes())
             return {int(count): float(rate) for count, rate in data.items()}
         return None
 
     def keep_rates(self, tokens: Segment, rates: Mapping[int, float]) -> None:
-        """Remember how fast this many sequences go on after these tokens."""
+        """Store how fast steps go on after these tokens, by number of sequences."""
         with suppress(OSError):  # measuring again costs a second
             self._directory.mkdir(parents=True, exist_ok=True)
             self._rates(tokens).write_text(json.dumps(rates))
@@ -98,14 +98,14 @@ class PrefixStore:
         return hashlib.sha256(self._shape + struct.pack(f"<{len(tokens)}i", *tokens)).hexdigest()
 
     def _say(self, text: str) -> None:
-        """Once is enough for what will not change within a run."""
+        """Notify once only, as the fault will not change within a run."""
         if not self._is_silent:
             self._is_silent = True
             self._notify(text)
 
 
 STATES = 2
-"""First segments whose state is kept in memory where sequences cannot share cells."""
+"""The number of first segments whose state is kept in memory where sequences cannot share cells."""
 
 Logits: TypeAlias = npt.NDArray[np.float32]
 Rows: TypeAlias = Sequence[Logits]
@@ -114,8 +114,8 @@ Rows: TypeAlias = Sequence[Logits]
 class Feed(NamedTuple):
     """Tokens that a step wants decoded next, after what its sequence holds.
 
-    It receives the logits after this many of the last ones. `generated` tells the tokens of an answer from
-    those of a prompt.
+    The step receives the logits after the last `logits` of them. `generated` tokens belong to an answer,
+    others to a prompt.
     """
 
     tokens: Sequence[int]
@@ -129,7 +129,7 @@ Decoding: TypeAlias = Generator[Feed, Rows | None, Logits]
 
 @dataclass(slots=True)
 class _Path:
-    """What a sequence holds: segments. The first `lasting` of them have prefilled tokens only."""
+    """The segments that a sequence holds. The first `lasting` of them consist of prefilled tokens only."""
 
     segments: list[Segment] = field(default_factory=list)
     lasting: int = 0
@@ -150,39 +150,39 @@ class PrefixTree:
         self._states: dict[Segment, bytes] = {}
 
     def plant(self, segment: Segment, state: bytes) -> None:
-        """Give the first sequence, which holds nothing yet, a first segment whose KV state is known."""
+        """Give the empty first sequence a first segment whose KV state is known."""
         if self._context.restore(0, segment, state):
             self._paths[0] = _Path([segment], 1)
             self._remember(0, segment)
 
     def grow(self, segments: Sequence[Segment]) -> Feeding:
-        """Bring the first sequence to these segments, which prompts to come begin with."""
+        """Bring the first sequence to these segments, with which coming prompts begin."""
         self.begin(0)
         cached = self._keep_common(0, segments)
         yield from self._lasting_segments(0, segments, cached)
 
     def begin(self, sequence: int) -> None:
-        """A turn begins: forget what generation left in the cache."""
+        """Begin a turn: drop what generation left in the cache."""
         path = self._paths[sequence]
         self._drop(sequence, path.lasting, path.lasting_length)
 
     def lasting(self, sequence: int) -> int:
-        """How many tokens of a sequence are of prompts alone."""
+        """Return how many tokens of a sequence come from prompts alone."""
         return self._paths[sequence].lasting_length
 
     def prefill(
         self, sequence: int, segments: Sequence[Segment]
     ) -> Generator[Feed, Rows | None, tuple[int, Logits]]:
-        """Bring a sequence to the end of a prompt: yields what is to be decoded.
+        """Bring a sequence to the end of a prompt; yield the tokens to decode.
 
-        Returns how many of its tokens were in the cache already, and the last logits.
-        The last segment is always computed, since it is its logits that are wanted. It may be abandoned at
-        any yield; the cache stays consistent.
+        Returns how many of its tokens were in the cache already, and the last logits. The last segment is
+        always computed, because its logits are needed. The generator may be abandoned at any yield; the cache
+        stays consistent.
         """
         path = self._paths[sequence]
         cached = self._keep_common(sequence, segments[:-1])
         if cached == path.lasting_length:
-            # Nothing generated is in the way: segment by segment, to be found again.
+            # Nothing generated is in the way: prefill by segments, so that they are found again.
             cached = yield from self._lasting_segments(sequence, segments[:-1], cached)
         rest = [token for segment in segments for token in segment][len(self._context.sequences[sequence]) :]
         rows = yield Feed(rest, logits=1)
@@ -193,7 +193,7 @@ class PrefixTree:
     def _lasting_segments(
         self, sequence: int, segments: Sequence[Segment], cached: int
     ) -> Generator[Feed, Rows | None, int]:
-        """Find or compute the segments that are missing; how many tokens were found."""
+        """Find or compute the missing segments; return how many tokens were found, `cached` included."""
         path = self._paths[sequence]
         path.coming = list(segments)
         try:
@@ -216,7 +216,7 @@ class PrefixTree:
         return cached
 
     def _adopt(self, sequence: int, segments: Sequence[Segment]) -> int:
-        """Branch off from the sequence that has most of these segments, if it has more; how many tokens."""
+        """Branch off the sequence with most of these segments, if it has more; return the tokens gained."""
         if not self._context.can_branch:
             return 0
         path = self._paths[sequence]
@@ -230,7 +230,7 @@ class PrefixTree:
         return path.lasting_length - before
 
     def _is_on_its_way(self, sequence: int, segments: Sequence[Segment]) -> bool:
-        """Whether a sequence with a lower number is computing the very segment that is missing here."""
+        """Return whether a sequence with a lower number is computing the segment that is missing here."""
         length = self._paths[sequence].lasting + 1
         return self._context.can_branch and any(
             other.coming[:length] == list(segments[:length]) and other.lasting == length - 1
@@ -238,7 +238,7 @@ class PrefixTree:
         )
 
     def _restore(self, sequence: int, segment: Segment) -> int:
-        """Restore a prompt's first segment from memory or from the disk, if it is there; how many tokens."""
+        """Restore a prompt's first segment from memory or disk, if it is there; return how many tokens."""
         path = self._paths[sequence]
         if path.lasting or not self._context.has_state(sequence):
             return 0
@@ -257,7 +257,7 @@ class PrefixTree:
             self._states = {**dict(kept), segment: self._context.state(sequence)}
 
     def _keep_common(self, sequence: int, segments: Sequence[Segment]) -> int:
-        """Drop all tokens but those that these segments begin with; how many are kept."""
+        """Drop all tokens except those that these segments begin with; return how many are kept."""
         path = self._paths[sequence]
         kept = common(path.segments, segments)
         length = sum(map(len, segments[:kept]))
@@ -266,7 +266,7 @@ class PrefixTree:
         return self._drop(sequence, kept, length)
 
     def _drop(self, sequence: int, segments: int, tokens: int) -> int:
-        """Keep this many segments and tokens, or none if the memory cannot. Returns the tokens left."""
+        """Keep this many segments and tokens, or none if the memory cannot be cut. Returns what is left."""
         path = self._paths[sequence]
         left = self._context.drop_tail(sequence, tokens)
         kept = segments if left == tokens else 0
@@ -276,6 +276,6 @@ class PrefixTree:
 
 
 def common(left: Sequence[object], right: Sequence[object]) -> int:
-    """The length of the longest common prefix."""
+    """Return the length of the longest common prefix."""
     pairs = enumerate(zip(left, right, strict=False))
     return next((n for n, (a, b) in pairs if a != b), min(len(left), len(right)))

@@ -1,4 +1,4 @@
-"""A step under way: tokens one by one under a grammar, and the prediction that its text is read as."""
+"""A step under way: it generates tokens one by one under a grammar, and its text is read as a prediction."""
 
 import codecs
 import time
@@ -16,9 +16,9 @@ from rig.models import OnPiece, Piece, Prediction, Request, Usage
 
 
 class Form(NamedTuple):
-    """A form of answers for one set of tools, and its language as this arm may use it.
+    """An answer format for one set of tools, and its language as this arm may use it.
 
-    `marks` are the tokens of the language that end an answer elsewhere; in it they are a part of the text.
+    `marks` are tokens of the language that end an answer elsewhere; here they are part of the text.
     """
 
     format: AnswerFormat
@@ -28,9 +28,9 @@ class Form(NamedTuple):
 
 @dataclass(slots=True)
 class Lane:
-    """A step under way: the coroutine that makes it, what it wants decoded, and the time it has taken.
+    """A step under way: the coroutine that runs it, what it wants decoded, and the time it has taken.
 
-    The answer is here as it grows, so that a failure still leaves what there was.
+    The answer is collected here as it grows, so a failure still leaves what there was.
     """
 
     request: Request
@@ -54,7 +54,7 @@ class Lane:
     complete: bool = False
 
     def take(self, seconds: float) -> None:
-        """Count seconds for what the lane is at."""
+        """Add seconds to what the lane is doing: prefill, or generating an answer or thoughts."""
         usage = self.usage
         if self.is_generating:
             thought_s = usage.reasoning_s + seconds * self.is_thinking
@@ -63,7 +63,7 @@ class Lane:
             self.usage = replace(usage, prefill_s=usage.prefill_s + seconds)
 
     def prediction(self, form: Form, failure: tuple[ErrorKind, str] | None) -> Prediction:
-        """The outcome of the step: its text as the form reads it, or why it failed; then nothing is read."""
+        """Return the outcome of the step: its text as the form reads it, or only the failure."""
         usage = replace(
             self.usage,
             completion_tokens=len(self.token_ids),
@@ -72,7 +72,7 @@ class Lane:
             first_token_s=(self.first_token_at or self.started) - self.started,
             reasoning_tokens=self.reasoning_tokens,
         )
-        made = prediction(
+        outcome = prediction(
             self.text,
             lambda: form.format.read(self.text),
             failure,
@@ -81,7 +81,7 @@ class Lane:
             usage=usage,
         )
         return replace(
-            made,
+            outcome,
             token_ids=tuple(self.token_ids),
             logprobs=tuple(self.logprobs),
             token_chars=tuple(self.token_chars),
@@ -91,9 +91,9 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Tokens that an answer may take, and the thoughts before it; `room` is for both.
+    """The tokens that an answer may take, and the thoughts before it; `room` is for both.
 
-    Once thoughts have taken all of theirs they are closed.
+    Thoughts that have used up theirs are closed.
     """
 
     answer: int
@@ -102,14 +102,14 @@ class Budget:
     thinking: int = 0
 
     def left(self, lane: Lane) -> int:
-        """How many tokens may still come."""
+        """Return how many tokens may still come."""
         used = len(lane.token_ids)
         if lane.is_thinking:
             return self.room - used
         return min(self.answer + lane.reasoning_tokens, self.room) - used
 
     def follow(self, lane: Lane) -> None:
-        """Note whether what was generated so far is thought or said."""
+        """Note whether the tokens generated so far are thoughts or answer."""
         if self.thoughts is None or (lane.reasoning_tokens and not lane.is_thinking):
             return
         if not self.thoughts.is_open and not lane.text.lstrip().startswith(self.thoughts.open):
@@ -132,8 +132,8 @@ def generate(
 ) -> Feeding:
     """Generate from the prompt's last logits until the constraint is complete or the budget is spent.
 
-    A chosen token and, with `fast_forward`, those the grammar forces after it are decoded as one batch,
-    followed by the drafts of `ahead`. `marks` are tokens that belong to the text though they end others.
+    A chosen token and, with `fast_forward`, those that the grammar forces after it are decoded as one batch,
+    followed by the drafts of `ahead`. `marks` are tokens that belong to this text although they end others.
     Raises ConstraintError, FloatingPointError, and anything that the listener raises; the lane then holds
     what came before.
     """

@@ -1,7 +1,7 @@
-"""Drafts: a possible continuation, decoded before the model has chosen it, and kept as far as it does.
+"""Drafts: a possible continuation, decoded before the model chooses it, and kept up to where it agrees.
 
 Drafted tokens go through the batch of a chosen one. Each is kept if the model itself chooses it, from its own
-logits under its grammar; at the first that it does not choose, the rest is dropped. In a batch of another
+logits under its grammar; from the first that it does not choose, the rest is dropped. In a batch of another
 width, the logits of a token change slightly, and so do those of all later tokens. If the two best tokens are
 closer than that noise, everything since the first draft is decoded again as in a run without drafts: the same
 batches in the same cells, and so the same bits.
@@ -27,7 +27,7 @@ from rig.errors import RigError
 from rig.models import Request, Sibling
 
 MOST = 24
-"""Tokens drafted at once, at most. Their logits take this many times the vocabulary."""
+"""The most tokens drafted at once. Their logits take this many times the vocabulary."""
 
 NOISE = 0.75
 """Two logits further apart than this are in the same order, in any batch.
@@ -37,11 +37,11 @@ Measured by benchmarks/engine/draft_noise.py; docs/lab/performance.md has the fi
 
 
 Source: TypeAlias = Callable[[Sequence[int], int], Sequence[int]]
-"""Proposes, for one step, the tokens that may follow an answer so far, so many at most. They may be wrong."""
+"""Proposes, for one step, up to a number of tokens that may follow an answer so far. They may be wrong."""
 
 
 class Ahead:
-    """One sequence of a context, which may hold drafted tokens behind those that were chosen."""
+    """One sequence of a context, which may hold drafted tokens behind the chosen ones."""
 
     def __init__(self, context: LlamaContext, sequence: int) -> None:
         self._context = context
@@ -52,18 +52,18 @@ class Ahead:
         self._rows: list[Logits] = []
         self._held = self._sound = 0
         self._since: list[tuple[Sequence[int], int]] = []
-        """The batches of an undrafted run, and of each how many tokens are there still."""
+        """The batches of a run without drafts, and how many tokens of each are still there."""
         self.drafted = self.accepted = 0
 
     def settle(self) -> None:
-        """Drop what was drafted and never chosen; call it before each prompt."""
+        """Drop tokens that were drafted and never chosen; call this before each prompt."""
         if self._tokens:
             self._drop(self._held)
 
     def begin(self, prompt: Sequence[int], *, cached: int, lasting: int, source: Source | None) -> None:
-        """A step begins, its prompt just decoded.
+        """Begin a step, right after its prompt was decoded.
 
-        Of it `cached` tokens were there before, and `lasting` are of prompts alone.
+        `cached` of the prompt's tokens were there before, and `lasting` come from prompts alone.
         """
         if cached <= lasting:
             self._since.clear()
@@ -84,7 +84,7 @@ class Ahead:
         self.drafted = self.accepted = 0
 
     def go_on(self, pending: Sequence[int], answer: Sequence[int], left: int) -> Decoding:
-        """The logits after tokens that were chosen: from what was decoded ahead, or by decoding them.
+        """Return the logits after chosen tokens, from what was decoded ahead or by decoding them.
 
         `answer` ends with these tokens; `left` is how many may still come.
         """
@@ -112,10 +112,10 @@ class Ahead:
         return logits
 
     def surely(self, logits: Logits, allowed: Mask) -> Decoding:
-        """The same logits, or others where an undrafted run might choose another of the allowed tokens."""
+        """Return the same logits, or those of an undrafted run where it might choose another token."""
         if not self._since or margin(logits, allowed) >= self.noise:
             return logits
-        # Decode all that an undrafted run would have decoded by now as it does.
+        # Decode everything that an undrafted run would have decoded by now, in the same batches.
         self._drop(self._sound)
         rows: Rows | None = None
         while self._since:
@@ -128,28 +128,28 @@ class Ahead:
         return rows[-1]
 
     def take(self, pending: Sequence[int]) -> int:
-        """How many of these chosen tokens were decoded ahead; the last ones of an answer need no more."""
+        """Return how many of these chosen tokens were decoded ahead, and count them as accepted."""
         accepted = common(pending, self._tokens)
         self.accepted += accepted
         return accepted
 
     def _drop(self, position: int) -> None:
-        """Forget all tokens from a position on, those decoded ahead among them."""
+        """Drop all tokens from a position on, including those decoded ahead."""
         if len(self._context.sequences[self._sequence]) > position:
             self._context.drop_tail(self._sequence, position)
         self._tokens, self._rows = [], []
 
 
 class DraftModel(NamedTuple):
-    """A model that proposes. It has a context of its own, in which every slot has a sequence."""
+    """A model that proposes drafts. It has its own context, with a sequence for every slot."""
 
     model: LlamaModel
     context: LlamaContext
 
     def propose(self, slot: int, prompt: Sequence[int], most: int, worth: float) -> list[int]:
-        """What it would go on with, greedily, while all of it together is likelier than `worth`.
+        """Return the model's greedy continuation, while all of it together is likelier than `worth`.
 
-        Nothing where the prompt does not fit or llama.cpp cannot decode it.
+        It is empty if the prompt does not fit or llama.cpp cannot decode it.
         """
         most = min(most, self.context.n_ctx - len(prompt))
         tokens: list[int] = []
@@ -171,13 +171,13 @@ class DraftModel(NamedTuple):
         return tokens
 
     def close(self) -> None:
-        """Free the context, and the weights if nobody else has them."""
+        """Free the context, and the weights if nobody else uses them."""
         self.context.close()
         self.model.close()
 
 
 def read_prompt(context: LlamaContext, slot: int, prompt: Sequence[int]) -> int:
-    """Bring a sequence to the end of a prompt, its last token just computed; how many were computed."""
+    """Bring a sequence to the end of a prompt and compute its last token; return how many were computed."""
     start = context.drop_tail(slot, min(common(context.sequences[slot], prompt), len(prompt) - 1))
     for at in range(start, len(prompt), context.n_batch):
         piece = prompt[at : at + context.n_batch]
@@ -214,22 +214,22 @@ def open_draft_model(draft: ResolvedModel, of: Tokenizer, name: str, settings: E
 
 
 WORTH_CPU, WORTH_GPU = 0.5, 0.1
-"""How likely drafted tokens have to be: what a token more in a batch takes, against a batch of one."""
+"""How likely drafted tokens have to be: the cost of one more token in a batch, relative to a batch of one."""
 _LONG = 8
-"""Tokens in a row that are looked for, at most; more say nothing more."""
+"""The longest run of equal tokens that is searched for; a longer one says nothing more."""
 _LEAST = 2
-"""Fewer in a row are no sign that what follows is the same."""
+"""The shortest run that suggests that the same will follow."""
 _CERTAIN = 0.98
-"""How likely a token is at most to be what another model wrote, however certain that one was."""
+"""The highest probability that another model's token is this model's too, however certain that one was."""
 _COPIED = 0.8
-"""How likely a token is that follows in the prompt on what was found there."""
+"""The probability that a token which followed in the prompt also follows here."""
 
 
 class Copying:
-    """Proposes what followed the last tokens elsewhere, as far as it is likely enough to be worth the work.
+    """Proposes what followed the last tokens elsewhere, while it is likely enough to be worth the work.
 
-    `sibling` are the tokens of another answer, each with how likely it was there. `worth` is what a token
-    more in a batch costs, in batches: drafts stop where they are less likely than that.
+    `sibling` holds the tokens of another answer, each with its probability there. `worth` is what one more
+    token in a batch costs, in batches: drafts stop where they are less likely than that.
     """
 
     def __init__(self, prompt: Sequence[int], sibling: Sequence[tuple[int, float]], worth: float) -> None:
@@ -241,7 +241,7 @@ class Copying:
         self._run = 2 * _LONG
 
     def propose(self, answer: Sequence[int], most: int) -> list[int]:
-        """The sibling's tokens from where the answer is; after its end, those of the prompt."""
+        """Return the sibling's next tokens after the answer so far; after its end, tokens of the prompt."""
         for end in range(self._seen + 1, len(answer) + 1):
             self._follow(answer[:end])
         self._seen = len(answer)
@@ -264,12 +264,12 @@ class Copying:
             for place, run in runs.items()
             if run >= _LEAST or abs(place - self._at) <= _LONG
         }
-        # Where the token is nowhere near, it stands for the one that the sibling has here.
+        # If the token is nowhere near, assume that it replaces the sibling's token at this place.
         best = max(near, key=near.__getitem__, default=self._at + 1)
         self._at, self._run = best, runs.get(best, 0)
 
     def _looked_up(self, answer: Sequence[int], most: int) -> list[int]:
-        """What followed the last tokens when they were there before."""
+        """Return what followed the last tokens where they occurred before."""
         text = np.concatenate([self._prompt, np.array(answer, dtype=np.int64)])
         ends, run = np.flatnonzero(text[:-1] == text[-1]) + 1, 1
         while run < min(_LONG, len(text) - 1):
@@ -284,7 +284,7 @@ class Copying:
         return following[: self._worthwhile(run / (run + 3), [_COPIED] * len(following))]
 
     def _worthwhile(self, likely: float, steps: Sequence[float]) -> int:
-        """How many tokens can be taken before all of them together are too unlikely."""
+        """Return how many tokens can be drafted before all of them together are too unlikely."""
         for count, step in enumerate(steps):
             likely *= step
             if likely < self._worth:
@@ -293,7 +293,7 @@ class Copying:
 
 
 class Drafter:
-    """Makes a source of drafts for each step, or none. `model`, if given, is closed with it."""
+    """Makes a source of drafts for each step, or none. It closes the `model`, if it has one."""
 
     def __init__(
         self, kind: str, tokenizer: Tokenizer, *, worth: float, model: DraftModel | None = None
@@ -307,30 +307,30 @@ class Drafter:
     def source(
         self, slot: int, request: Request, prompt: Sequence[int], marks: frozenset[int]
     ) -> Source | None:
-        """The source of drafts of a step. `marks` are tokens that end other answers than this one."""
+        """Return the source of drafts of a step, or None. `marks` are tokens that end only other answers."""
         if not self._drafts:
             return None
         if (model := self._model) is not None:
             return lambda answer, most: model.propose(slot, [*prompt, *answer], most, self._worth)
         sibling = request.sibling if self.uses_siblings else None
         if sibling is None and self.uses_siblings and self._worth >= WORTH_CPU:
-            return None  # what is looked up is too seldom right to pay there
+            return None  # looked-up tokens are too seldom right to pay there
         return Copying(prompt, self._tokens(sibling, marks) if sibling else (), self._worth).propose
 
     def close(self) -> None:
-        """Let go of the draft model."""
+        """Close the draft model."""
         if self._model is not None:
             self._model.close()
 
     def _tokens(self, sibling: Sibling, marks: frozenset[int]) -> list[tuple[int, float]]:
-        """A sibling's answer in this model's tokens, each with how likely it was; the last leads nowhere."""
+        """Return a sibling's answer in this model's tokens with their probabilities, without the last one."""
         tokens, logprobs = sibling.token_ids, sibling.logprobs
         if (
             len(logprobs) != len(tokens)
             or any(not 0 <= token < self._tokenizer.n_vocab for token in tokens)
             or b"".join(self._tokenizer.shown(token, marks) for token in tokens).decode("utf-8", "replace")
             != sibling.raw
-        ):  # they are not tokens of this vocabulary that stand for the text
+        ):  # these tokens do not spell the text in this vocabulary
             tokens = tuple(self._tokenizer.content(sibling.raw, special=True))
             logprobs = (0.0,) * len(tokens)
         pairs = zip(tokens[:-1], logprobs, strict=False)

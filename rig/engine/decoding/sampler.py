@@ -1,8 +1,8 @@
-"""Choosing a token from logits and a mask: the likeliest, or one drawn after llama.cpp's samplers.
+"""Choosing a token from logits and a mask: the likeliest, or one drawn by llama.cpp's samplers.
 
-llama.cpp's penalties and DRY are its own code, over the tokens that they can change. The other samplers look
-at logits alone and are written here with the same meaning: llama.cpp's sort a whole vocabulary, which takes
-1 to 30 ms a token where 152,000 are allowed.
+llama.cpp's penalties and DRY are its own code, over the tokens that they can change. The other samplers use
+only the logits and are written here with the same meaning: llama.cpp's sort a whole vocabulary, which takes 1
+to 30 ms a token where 152,000 are allowed.
 """
 
 import ctypes
@@ -19,13 +19,13 @@ from rig.engine.decoding.cache import Logits
 from rig.models import StepKey
 
 _BREAKERS = ("\n", ":", '"', "*")
-"""llama.cpp's tokens at which DRY stops to look back for a repetition."""
+"""The texts at which llama.cpp's DRY stops its search back for a repetition."""
 
 _CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
 """The memory of a `llama_token_data`."""
 
 _BLOCK = 512
-"""Weights that are summed up at once before one of them is drawn."""
+"""The number of weights that are summed at once before one of them is drawn."""
 
 Places: TypeAlias = npt.NDArray[np.intp]
 """Positions in an array of logits, ascending."""
@@ -41,13 +41,13 @@ class ChosenToken(NamedTuple):
 class Sampler:
     """Chooses the tokens of one step. Equal settings, seed and step give equal choices from equal logits.
 
-    The grammar masks first: samplers see the allowed tokens alone, so whatever they leave is valid. llama.cpp
-    itself samples first, and once more under the mask if the grammar refuses the token; the distributions
-    differ where a sampler cuts tokens off.
+    The grammar masks first: samplers see only the allowed tokens, so whatever they leave is valid. llama.cpp
+    itself samples first, and again under the mask if the grammar refuses the token; the distributions differ
+    where a sampler cuts tokens off.
     """
 
     def __init__(self, sampling: Sampling, seed: int, key: StepKey, vocab: Any = None) -> None:
-        """`vocab` is llama.cpp's of the model; without it there is no DRY."""
+        """Set up the samplers. `vocab` is the model's, from llama.cpp; DRY needs it."""
         digest = key.digest(seed)
         self._sampling = sampling
         # The likeliest token needs no samplers where nothing else is asked for.
@@ -64,7 +64,7 @@ class Sampler:
             C.llama_sampler_free(self._penalties.popitem()[1])
 
     def accept(self, tokens: Iterable[int]) -> None:
-        """Let penalties know of tokens of the prompt, or of the answer, whoever chose them."""
+        """Tell the penalties about tokens of the prompt or the answer, however these were chosen."""
         if self._penalties:
             recent = [*tokens][-(self._recent.maxlen or 0) :]
             self._recent += recent
@@ -75,7 +75,7 @@ class Sampler:
     def choose(self, logits: Logits, allowed: npt.NDArray[np.bool_]) -> ChosenToken:
         """Choose among the allowed tokens; shapes (n_vocab,). At least one must be allowed.
 
-        Equal logits go to the lowest token id. The logits are not changed. Raises FloatingPointError if
+        Of equal logits, the lowest token id wins. The logits are not changed. Raises FloatingPointError if
         they are not numbers.
         """
         tokens = np.flatnonzero(allowed)
@@ -91,7 +91,7 @@ class Sampler:
         return ChosenToken(token, float(logits[token] - logits[tokens[best]]) - float(np.log(total)))
 
     def _sampled(self, tokens: Places, logits: Logits) -> int:
-        """One of these tokens, which ascend, after all samplers in order."""
+        """Return one of these tokens, which ascend, after all samplers in order."""
         sampling = self._sampling
         for name in self._active:
             if name in self._penalties:
@@ -104,14 +104,14 @@ class Sampler:
         return int(tokens[self._draw(logits)])
 
     def _tosses(self, candidates: int) -> bool:
-        """Whether XTC acts on this token, by the random numbers that llama.cpp has from the same seed."""
+        """Return whether XTC acts on this token, by the random numbers that llama.cpp gets from the seed."""
         if candidates < 2:
             return False
         number = int.from_bytes(self._coins.bytes(4), "little")
         return bool(np.float32(number / 2**32) <= np.float32(self._sampling.xtc_probability))
 
     def _penalized(self, penalty: Any, tokens: Places, logits: Logits) -> Logits:
-        """The logits after one of llama.cpp's samplers that change those of recent tokens alone."""
+        """Return the logits after one of llama.cpp's samplers that change only those of recent tokens."""
         recent = np.unique(np.fromiter(self._recent, np.intp))
         places = np.minimum(np.searchsorted(tokens, recent), len(tokens) - 1)
         places = places[tokens[places] == recent]
@@ -127,7 +127,7 @@ class Sampler:
         return changed
 
     def _draw(self, logits: Logits) -> int:
-        """The position of a token, drawn by their logits."""
+        """Draw a token by the logits; return its position."""
         weights = np.exp(logits - logits.max())
         blocks = np.add.reduceat(weights, np.arange(0, len(weights), _BLOCK), dtype=np.float64).cumsum()
         drawn = self._random.random() * blocks[-1]
@@ -150,7 +150,7 @@ def _dry(sampling: Sampling, vocab: Any) -> Any:
 
 
 def top_k(logits: Logits, k: int) -> Places:
-    """The `k` likeliest; equal ones go to the lowest token id."""
+    """Return the places of the `k` likeliest tokens; of equal ones, the lowest ids."""
     if len(logits) <= k:
         return np.arange(len(logits))
     # At least k reach the k-th of the largest of each block, and few others do.
@@ -161,35 +161,38 @@ def top_k(logits: Logits, k: int) -> Places:
 
 
 def top_p(logits: Logits, p: float) -> Places:
-    """The likeliest that together have `p` of the weight, or just more; one at least."""
+    """Return the places of the likeliest tokens that together reach `p` of the weight; one at least."""
     distances = logits.max() - logits
     weights = np.exp(-distances)
     bound = p * weights.sum(dtype=np.float64)
-    # All that is left out weighs no more than the rest of the total, so what has less than its even share of
-    # that is left out for certain; the factor is for rounding.
+    # The tokens left out weigh no more than the rest of the total, so any that weighs less than an even share
+    # of that rest is certainly left out; the factor allows for rounding.
     likely = np.flatnonzero(weights >= 0.99 * (bound / p - bound if p else 0.0) / len(weights))
     return likely[_leading(distances[likely], weights[likely], bound, "left")]
 
 
 def typical(logits: Logits, p: float) -> Places:
-    """Those whose information is closest to the entropy, which together have more than `p` of the weight."""
+    """Return the places of tokens whose information is closest to the entropy.
+
+    Together they have more than `p` of the weight.
+    """
     distances = np.minimum(logits.max() - logits, np.float32(200))  # the weight of more is 0
     weights = np.exp(-distances)
     total = weights.sum(dtype=np.float64)
-    # Less than the information and the entropy by the logarithm of the total: the difference is the same.
+    # Information and entropy, both less the logarithm of the total: their difference is the same.
     mean = np.float32(np.dot(weights, distances) / total)
     return _leading(np.abs(distances - mean), weights, p * total, "right")
 
 
 def _leading(keys: Logits, weights: Logits, bound: float, side: Literal["left", "right"]) -> Places:
-    """Those with the smallest keys, from 0, until they weigh as much as the bound; on the `right`, more.
+    """Return the places with the smallest keys, from 0, that reach the bound in weight; on `right`, pass it.
 
-    Equal keys go to the lowest token id.
+    Of equal keys, the lowest token id comes first.
     """
     kept = np.zeros(len(keys), bool)
     undecided, before = np.arange(len(keys)), 0.0
     if len(keys) > 4 * _BLOCK:
-        # Only in one of these bins something has to be sorted.
+        # Only one of these bins has to be sorted.
         bins = (np.minimum(keys, 60) * np.float32(16)).astype(np.intp)
         sums = np.bincount(bins, weights=weights.astype(np.float64)).cumsum()
         last = min(int(np.searchsorted(sums, bound, side)), len(sums) - 1)
@@ -202,17 +205,17 @@ def _leading(keys: Logits, weights: Logits, bound: float, side: Literal["left", 
 
 
 def min_p(logits: Logits, p: float) -> Places:
-    """Those that are at least `p` times as likely as the likeliest."""
+    """Return the places of tokens at least `p` times as likely as the likeliest."""
     return np.flatnonzero(logits >= logits.max() + np.float32(np.log(p)))
 
 
 def top_n_sigma(logits: Logits, n: float) -> Places:
-    """Those whose logits are at most `n` standard deviations below the largest."""
+    """Return the places of logits at most `n` standard deviations below the largest."""
     return np.flatnonzero(logits >= logits.max() - np.float32(n) * logits[np.isfinite(logits)].std())
 
 
 def without_top_choices(logits: Logits, threshold: float) -> Places:
-    """All but those as likely as `threshold`; of these the least likely stays (XTC)."""
+    """Return the places of all tokens less likely than `threshold`, and of the least likely other (XTC)."""
     weights = np.exp(logits - logits.max())
     above = np.flatnonzero(weights >= threshold * weights.sum(dtype=np.float64))
     kept = np.ones(len(logits), bool)
@@ -221,7 +224,7 @@ def without_top_choices(logits: Logits, threshold: float) -> Places:
 
 
 _PENALTIES: dict[str, Callable[[Sampling, Any], Any]] = {"penalties": _penalties, "dry": _dry}
-"""What makes llama.cpp's samplers that need to know what came before, by name."""
+"""Functions that make the llama.cpp samplers which depend on earlier tokens, by name."""
 
 _FILTERS: dict[str, Callable[[Logits, Sampling], Places]] = {
     "top_n_sigma": lambda logits, sampling: top_n_sigma(logits, sampling.top_n_sigma),
@@ -232,4 +235,4 @@ _FILTERS: dict[str, Callable[[Logits, Sampling], Places]] = {
     "xtc": lambda logits, sampling: without_top_choices(logits, sampling.xtc_threshold),
     "temperature": lambda logits, _: logits.argmax(axis=0, keepdims=True),
 }
-"""What is left by samplers that look at logits alone, by name; of temperatures only 0 leaves out anything."""
+"""Which tokens the samplers that use only logits keep, by name; only a temperature of 0 drops any."""

@@ -1,6 +1,6 @@
-"""Adapters (LoRA): as the user names them, what their files say, and whether one was made for a given model.
+"""Adapters (LoRA): how users name them, what their files say, and whether one fits a given model.
 
-Only headers are read: llama.cpp would say less, and only when it loads them.
+Only headers are read: llama.cpp would say less, and only when it loads the adapter.
 """
 
 import math
@@ -17,7 +17,7 @@ from rig.paths import expanded
 
 _ENDINGS = (".lora_a", ".lora_b")
 EMBEDDING = "token_embd.weight"
-"""Looked up by rows, not multiplied with: its two matrices stand the other way round."""
+"""Its rows are looked up, not multiplied, so its two matrices are the other way round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class AdapterInfo(ByName):
     changes: Mapping[str, tuple[int, ...]]
 
     def as_json(self) -> JsonObject:
-        """Every field by name, as JSON values; of the changes their number."""
+        """Return every field by name, as JSON values; `changes` becomes the number of changes."""
         return {**ByName.as_json(self), "path": str(self.path), "changes": len(self.changes)}
 
 
@@ -79,7 +79,10 @@ def _pairs(path: Path, tensors: tuple[Tensor, ...]) -> dict[str, tuple[Tensor, T
 
 
 def _change(path: Path, name: str, a: Tensor, b: Tensor) -> tuple[tuple[int, ...], int]:
-    """The shape of the weight that is changed, and the rank of the change, which both matrices must have."""
+    """Return the shape of the changed weight and the rank of the change, which both matrices must have.
+
+    Raises RigError if they are not such a pair of matrices.
+    """
     if len(a.shape) < 2 or len(b.shape) < 2:
         raise RigError(f"{path}: damaged: the change to {name[:60]!r} is not a pair of matrices")
     is_embedding = name == EMBEDDING
@@ -90,19 +93,19 @@ def _change(path: Path, name: str, a: Tensor, b: Tensor) -> tuple[tuple[int, ...
 
 
 NONE = "none"
-"""Asks for the model without an adapter, beside others with one."""
+"""The word that asks for the model without an adapter, beside others with one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Adapter:
-    """A LoRA adapter and its scale: 1 is as it was trained, 0 is as without it."""
+    """A LoRA adapter and its scale: 1 is as trained, 0 is like no adapter."""
 
     path: Path
     scale: float = 1.0
 
     @classmethod
     def parse(cls, text: str) -> "Adapter | None":
-        """What `FILE`, `FILE:SCALE` or `none` means. Raises RigError if there is no such file."""
+        """Return what `FILE`, `FILE:SCALE` or `none` means. Raises RigError if there is no such file."""
         if text == NONE:
             return None
         adapter = cls(expanded(text))
@@ -113,7 +116,7 @@ class Adapter:
         return adapter.checked(text)
 
     def checked(self, text: str) -> "Adapter":
-        """Itself. Raises RigError unless there is the file, and a scale that is a number."""
+        """Return the adapter itself. Raises RigError unless its file exists and its scale is finite."""
         if not self.path.is_file():
             fault = "not a file" if self.path.exists() else "no such file"
             raise RigError(f"--lora {text}: {fault}; give an adapter as FILE or FILE:SCALE, or {NONE}")
@@ -123,18 +126,18 @@ class Adapter:
 
     @property
     def name(self) -> str:
-        """What an arm's name says of it: the file's stem, and the scale where it is not 1."""
+        """The adapter's part of an arm's name: the file's stem, and the scale if it is not 1."""
         stem = self.path.stem.encode("utf-8", "backslashreplace").decode()
         return stem if self.scale == 1 else f"{stem}:{self.scale:g}"
 
     @property
     def text(self) -> str:
-        """The inverse of `parse`, from anywhere."""
+        """The text that `parse` reads back from any working directory."""
         path = str(self.path.absolute())
         return path if self.scale == 1 else f"{path}:{self.scale!r}"
 
     def check(self, model: Path) -> None:
-        """Raise RigError unless the file is a whole adapter, made for weights of a model's shapes."""
+        """Raise RigError unless the file is a complete adapter, made for weights of this model's shapes."""
         adapter = inspect_adapter(self.path)
         header = read_header(model)
         if header.architecture != adapter.architecture:
@@ -154,7 +157,7 @@ class Adapter:
                 )
 
     def as_json(self) -> JsonObject:
-        """The part of it that can change an answer, and its file's name: a part of a fingerprint."""
+        """Return the part of a fingerprint that the adapter adds: its file's name, SHA-256 and scale."""
         return {
             "adapter": self.path.name.encode("utf-8", "backslashreplace").decode(),
             "adapter_sha256": sha256_of(self.path),
@@ -163,5 +166,5 @@ class Adapter:
 
 
 def named(model: str, adapter: Adapter | None) -> str:
-    """The name of a model with an adapter."""
+    """Return the name of a model with an adapter."""
     return model if adapter is None else f"{model}+{adapter.name}"

@@ -17,13 +17,13 @@ _DIGEST_SIZE = 32
 
 
 class Damaged(Exception):
-    """What is under a key is not what was kept under it."""
+    """The content under a key is not what was kept there."""
 
 
 class DiskCache:
-    """Bytes by key, in files with a suffix. The least recently used go first.
+    """Bytes by key, in files with a common suffix. The least recently used files are removed first.
 
-    Several caches can share a folder; each has its own suffix. The leftovers of killed writers are removed.
+    Several caches can share a folder if each has its own suffix. The leftovers of killed writers are removed.
     """
 
     def __init__(self, directory: Path, suffix: str, max_bytes: int) -> None:
@@ -32,11 +32,11 @@ class DiskCache:
         self.max_bytes = max_bytes
 
     def path(self, key: str) -> Path:
-        """Where what is kept under a key is."""
+        """Return the path of the file for a key."""
         return self._directory / f"{key}.{self._suffix}"
 
     def load(self, key: str) -> bytes | None:
-        """What is kept under a key, None if there is nothing. Raises OSError, and Damaged."""
+        """Return what is kept under a key, or None. Raises OSError, and Damaged."""
         path = self.path(key)
         try:
             data = path.read_bytes()
@@ -51,7 +51,7 @@ class DiskCache:
         return content
 
     def save(self, key: str, content: bytes) -> None:
-        """Keep this under a key, instead of what was there, unless it is too large. Raises OSError."""
+        """Keep content under a key, replacing what was there, unless it is too large. Raises OSError."""
         size = len(_MAGIC) + _DIGEST_SIZE + len(content)
         if size > self.max_bytes:
             return
@@ -68,12 +68,12 @@ class DiskCache:
             raise
 
     def drop(self, key: str) -> None:
-        """Remove what is kept under a key, if it can be."""
+        """Remove what is kept under a key, if possible."""
         with suppress(OSError):
             self.path(key).unlink()
 
     def _make_room(self, size: int) -> None:
-        """Remove the files that were not used for longest, until `size` bytes more are within the bound."""
+        """Remove the least recently used files until `size` more bytes are within the limit."""
         files: list[tuple[float, int, Path]] = []
         for path in self._directory.glob(f"*.{self._suffix}"):
             with suppress(OSError):  # another run may remove it first
@@ -88,7 +88,7 @@ class DiskCache:
 
 
 def _digest(key: str, content: bytes) -> bytes:
-    """Over the key too, so that no file answers for another."""
+    """Return a digest of the key and the content, so that no file can stand for another."""
     digest = hashlib.blake2b(key.encode(), digest_size=_DIGEST_SIZE)
     digest.update(content)
     return digest.digest()
@@ -98,11 +98,11 @@ _FILE = "sha256.json"
 
 
 def sha256_of(path: Path, *, fresh: bool = False) -> str:
-    """The SHA-256 of a file in hexadecimal. Raises RigError when it cannot be read.
+    """Return the SHA-256 of a file in hexadecimal. Raises RigError when it cannot be read.
 
-    An earlier answer is used while path, size and times are those it was given for, unless `fresh` asks for
-    the file to be read. One of these times is the kernel's own, of the last change of any kind: nobody who
-    writes to a file can set it back.
+    An earlier answer is reused while the file's path, size and times are the same, unless `fresh` asks to
+    read the file. One of these times is the kernel's own, of the last change of any kind: nobody who writes
+    to a file can set it back.
     """
     if not fresh and (earlier := remembered_sha256(path)):
         return earlier
@@ -119,7 +119,7 @@ def sha256_of(path: Path, *, fresh: bool = False) -> str:
 
 
 def remembered_sha256(path: Path) -> str | None:
-    """The SHA-256 of a file if it is known without reading the file."""
+    """Return the SHA-256 of a file if it is known without reading the file, else None."""
     with suppress(OSError):
         digest = remembered(_FILE).get(_key(path, path.stat()))
         return digest if isinstance(digest, str) else None

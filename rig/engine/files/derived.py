@@ -1,7 +1,7 @@
-"""Model files that rig makes from others: what they say of themselves, and the registry of those made here.
+"""Model files that rig makes from others: what they record about their origin, and the registry of them.
 
-`local.toml` lies beside the files, in the models directory, and belongs to whoever made them: what each was
-made from, and the SHA-256 it had then.
+`local.toml` lies beside the files, in the models directory, and belongs to the user who made them: what each
+was made from, and its SHA-256 at that time.
 """
 
 import fcntl
@@ -29,13 +29,13 @@ _REGISTRY = "local.toml"
 _SHA256 = r"^[0-9a-f]{64}$"
 
 _WHOLE = frozenset({"F64", "F32", "F16", "BF16"})
-"""Types that are not quantized."""
+"""Tensor types that are not quantized."""
 
 
 class LocalEntry(Registered):
     """A file made here. `size` is in bytes; `tensors` are counts by the GGML type really used.
 
-    `fell_back` counts the tensors that could not have the type they were meant to have, by `WANTED to USED`.
+    `fell_back` counts the tensors that could not have the intended type, by `WANTED to USED`.
     """
 
     name: str = Field(min_length=1)
@@ -60,7 +60,7 @@ class _LocalRegistry(Registered):
 
 
 def local_registry() -> dict[str, LocalEntry]:
-    """What was made here, by file name. Raises RigError if the file cannot be understood."""
+    """Return the registry of files made here, by file name. Raises RigError if it cannot be understood."""
     path = models_directory() / _REGISTRY
     if not path.exists():
         return {}
@@ -69,7 +69,7 @@ def local_registry() -> dict[str, LocalEntry]:
 
 
 def record(entry: LocalEntry) -> None:
-    """Add an entry, in the place of one for the same file. Raises RigError, OSError."""
+    """Add an entry, or replace the one for the same file. Raises RigError, OSError."""
     _rewrite(lambda entries: {**entries, entry.file: entry})
 
 
@@ -96,13 +96,13 @@ def _rewrite(change: Callable[[dict[str, LocalEntry]], dict[str, LocalEntry]]) -
 def _value(value: str | int | bool | Mapping[str, int]) -> str:
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{_value(key)} = {number}" for key, number in value.items()) + "}"
-    # JSON's strings are TOML's basic strings, but for one control character that JSON leaves as it is.
+    # JSON's strings are TOML's basic strings, except for one control character that JSON does not escape.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 @dataclass(frozen=True, slots=True)
 class DerivedModel:
-    """A file that is there now. `seconds` is None if it was there before."""
+    """A file that now exists. `seconds` is how long it took to make, or None if it existed before."""
 
     entry: LocalEntry
     info: GgufInfo
@@ -118,11 +118,11 @@ def derive(
     output: Path | None = None,
     **more: Any,
 ) -> DerivedModel:
-    """The file that `write_file` makes of a model: `PARENT-KIND.gguf` among the models, or `output`.
+    """Return the file that `write_file` makes of a model: `PARENT-KIND.gguf` among the models, or `output`.
 
-    `write_file` may count the tensors that could not have the type they were meant to have; `more` are parts
-    of the file's origin. The file appears under its name only when it is complete and was read back; one that
-    was made so before is kept. Raises RigError, also where another file has the name.
+    `write_file` may return counts of the tensors that could not have the intended type; `more` are parts of
+    the file's origin. The file appears under its name only when it is complete and was read back; a file that
+    was made the same way before is kept. Raises RigError, also if another file has the name.
     """
     from rig.engine.core.llama import versions
 
@@ -161,7 +161,7 @@ def derive(
 
 
 def _origin_of(parent: ResolvedModel, before: GgufInfo, adapter: Adapter | None) -> Origin:
-    """What a file says that was made from a model, and perhaps from an adapter."""
+    """Return the origin of a file that is made from a model, and perhaps from an adapter."""
     sha256 = sha256_of(parent.path)
     older = before.origin or Origin(parent.base[:100], sha256, sha256, (), requantized=False)
     return replace(
@@ -177,7 +177,7 @@ def _origin_of(parent: ResolvedModel, before: GgufInfo, adapter: Adapter | None)
 
 
 def _existing(target: Path, parent: ResolvedModel, origin: Origin) -> DerivedModel | None:
-    """The file that is there, if it was made so before. Raises RigError for another one."""
+    """Return the existing file if it was made the same way; None without one. Raises RigError otherwise."""
     registered, registry = load_registry(), local_registry()
     name = target.name.removesuffix(".gguf")
     if name in registered or target.name in {entry.file for entry in registered.values()}:

@@ -25,7 +25,7 @@ MAX_ENTRIES = 65_536
 MAX_DIMENSIONS = 4
 MAX_STRINGS = 2**22
 MAX_TEXT = 16 * 2**20
-"""Bounds far above any model's; without them a sparse file could back any count that it claims."""
+"""Limits far above any real model; without them a sparse file could back any count that it claims."""
 
 _FORMATS = {
     "UINT8": "B",
@@ -43,16 +43,16 @@ _FORMATS = {
 _SCALARS = {gguf.GGUFValueType[name]: Struct(f"<{code}") for name, code in _FORMATS.items()}
 _U32, _U64 = _SCALARS[gguf.GGUFValueType.UINT32], _SCALARS[gguf.GGUFValueType.UINT64]
 _DECODED_NUMBERS = 4_096
-"""Longest numeric array that is decoded: per-layer values are, token types and scores are not."""
+"""The longest numeric array that is decoded: per-layer values are shorter, token types and scores longer."""
 _MOST_DECODED = 65_536
-"""Numbers of all arrays together that are decoded; what comes after is stepped over, too."""
+"""The most numbers decoded over all arrays; arrays beyond that are skipped."""
 _SMALLEST_ENTRY = 8 + 4 + 1
 _SMALLEST_TENSOR = 8 + 4 + 4 + 8
 
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """An array that was stepped over: what it holds and how many."""
+    """An array that was skipped: the type and number of its values."""
 
     type: str
     length: int
@@ -61,7 +61,7 @@ class Array:
 Scalar: TypeAlias = str | int | float | bool
 Value: TypeAlias = Scalar | tuple[Scalar, ...] | Array
 PerLayer: TypeAlias = int | tuple[int, ...]
-"""One number for every layer, or one for each."""
+"""A number for all layers, or one for each."""
 Kind = TypeVar("Kind")
 
 
@@ -88,7 +88,7 @@ class Header:
     tensors: tuple[Tensor, ...]
 
     def get(self, key: str, kind: type[Kind]) -> Kind | None:
-        """A value of the metadata; one of another type counts as missing."""
+        """Return a metadata value; None if it is missing or of another type."""
         value = self.metadata.get(key)
         return value if type(value) is kind else None
 
@@ -98,7 +98,7 @@ class Header:
 
     @property
     def is_adapter(self) -> bool:
-        """Whether the file says of itself that it holds an adapter and no model."""
+        """Whether the file declares itself an adapter rather than a model."""
         return self.get("general.type", str) == "adapter"
 
     def number(self, key: str, default: int | None = None) -> int | None:
@@ -106,11 +106,11 @@ class Header:
         return value if value is not None and value >= 0 else default
 
     def own(self, key: str, default: int | None = None) -> int | None:
-        """A number under the architecture's own name."""
+        """Return a number under the architecture's own name."""
         return self.number(f"{self.architecture}.{key}", default)
 
     def per_layer(self, key: str) -> PerLayer | None:
-        """The same, or a number for each layer."""
+        """Return a number under the architecture's own name, or a tuple of one number per layer."""
         value = self.get(f"{self.architecture}.{key}", tuple)
         if value is not None and all(isinstance(item, int) and item >= 0 for item in value):
             return tuple(int(item) for item in value)
@@ -137,7 +137,7 @@ def read_header(path: Path) -> Header:
 
 
 class _Broken(Exception):
-    """What is wrong with the file, without its path."""
+    """What is wrong with the file; the message does not name its path."""
 
 
 class _HeaderReader:
@@ -251,7 +251,7 @@ class _HeaderReader:
         return self._data[start : self._at].decode("utf-8", errors="replace")
 
     def _count(self, smallest: int, most: int | None = None) -> int:
-        """A count of things that take at least `smallest` bytes each and number at most `most`."""
+        """Read a count of things that take at least `smallest` bytes each and number at most `most`."""
         count = self._unpack(_U64)
         if count * smallest > self._end - self._at:
             raise self._ends_early()
@@ -273,5 +273,5 @@ class _HeaderReader:
 
 
 def _shown(name: str) -> str:
-    """A name out of a file that may be hostile: short, and without control characters."""
+    """Return a name from a possibly hostile file: shortened, and without control characters."""
     return repr(name if len(name) <= 64 else name[:63] + "…")

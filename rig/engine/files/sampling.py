@@ -1,4 +1,4 @@
-"""Where settings of sampling come from: the command line, a file, or the model's author."""
+"""Where sampling settings come from: the command line, a file, or the model's author."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +12,7 @@ from rig.files import read_text
 from rig.paths import expanded
 
 LLAMA_CPP: JsonObject = {"temp": 0.8, "top_k": 40, "top_p": 0.95, "min_p": 0.05}
-"""What llama.cpp's programs do for a request and a file that say nothing (common/common.h)."""
+"""What llama.cpp's programs use when neither the request nor the file says anything (common/common.h)."""
 
 GENERATION_CONFIG = "generation_config.json"
 _LARGEST = 1 << 20
@@ -31,7 +31,7 @@ class _GenerationConfig(Foreign):
 
 
 def sampling_of(text: str, info: GgufInfo) -> Sampling:
-    """What `--sampling` means for a model. Raises RigError where it means nothing."""
+    """Return what `--sampling` means for a model. Raises RigError if it means nothing."""
     where = f"--sampling {text}"
     if text == "greedy":
         return GREEDY
@@ -47,7 +47,7 @@ def sampling_of(text: str, info: GgufInfo) -> Sampling:
 
 
 def _of_user(text: str) -> Sampling:
-    """The settings that a user wrote, or a file of the user's."""
+    """Return the settings that a user wrote, or those of the user's file."""
     where = f"--sampling {text}"
     if "=" in text and not expanded(text).exists():
         return _sampling(_values(text, where), where)
@@ -61,7 +61,7 @@ def _of_user(text: str) -> Sampling:
 
 
 def sampling_for_server(settings: EngineSettings) -> Sampling | None:
-    """How a server is to choose tokens; None if it decides. Raises RigError."""
+    """Return how a server should choose tokens; None to let it decide. Raises RigError."""
     text = settings.sampling
     if text in ("author", "llama.cpp"):
         return None
@@ -71,9 +71,9 @@ def sampling_for_server(settings: EngineSettings) -> Sampling | None:
 
 
 def author_of(info: GgufInfo) -> Sampling | None:
-    """What the model's author recommends: in the GGUF file, or beside it; None where neither says anything.
+    """Return what the model's author recommends, in the GGUF file or beside it; None if neither has it.
 
-    Raises RigError for settings that are none.
+    Raises RigError if these settings are not valid.
     """
     if info.sampling:
         return _of_info(info, {})
@@ -89,7 +89,7 @@ def _of_info(info: GgufInfo, otherwise: Mapping[str, Json]) -> Sampling:
 
 
 def _from_file(path: Path) -> Sampling:
-    """The settings of a JSON file: transformers' generation_config.json, or an object of rig's own names."""
+    """Return the settings of a JSON file: transformers' generation_config.json, or one with rig's names."""
     value = json_of(read_text(path, _LARGEST), str(path))
     if (isinstance(value, Mapping) and "transformers_version" in value) or path.name == GENERATION_CONFIG:
         config = parsed(_GenerationConfig, value, str(path), "a generation config")

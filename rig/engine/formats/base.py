@@ -5,7 +5,7 @@ registration. Prompt, grammar, reading and teacher forcing know nothing else abo
 
 rig's own are JSON: an object that calls a tool or replies in words, or a function's arguments. The same form
 is described to the model, enforced by the grammar, checked after decoding, and used to show the model its own
-earlier answers. It needs nothing from a chat template but the roles.
+earlier answers. It needs only the roles from a chat template.
 """
 
 import json
@@ -29,7 +29,7 @@ from rig.toolbox.schemas import validator, without_keys
 
 
 class CallChecker:
-    """Checks calls by what the grammar enforces of their tools' schemas, even after it has promised that.
+    """Checks calls against what the grammar enforces of their tools' schemas, even after it promised that.
 
     `schemas` are these parts of the schemas, by tool. Raises SchemaError for what cannot be enforced.
     """
@@ -43,14 +43,14 @@ class CallChecker:
         }
 
     def read(self, answer: Json, how: str = "") -> Call:
-        """The call that an object of rig's form is. Raises AnswerError for any other value, too."""
+        """Return the call that an object in rig's form makes. Raises AnswerError for any other value, too."""
         match answer:
             case {"tool": str(name), "arguments": dict(arguments), **rest} if not rest:
                 return self.call(name, arguments, how)
         raise AnswerError("neither a tool call nor a reply", how)
 
     def call(self, name: str, arguments: Json, how: str = "") -> Call:
-        """The call. Raises AnswerError, which tells `how` the text was read, if no tool takes it."""
+        """Return the call. Raises AnswerError, which says `how` the text was read, if no tool accepts it."""
         if name not in self._validators:
             raise AnswerError(f"no tool is called {name!r}", how)
         fault = next(self._validators[name].iter_errors(arguments), None)
@@ -60,14 +60,14 @@ class CallChecker:
 
 
 def json_text(value: Json) -> str:
-    """JSON as it stands in prompts and answers."""
+    """Return JSON as it is written in prompts and answers."""
     return json.dumps(value, ensure_ascii=False)
 
 
 class Reading(NamedTuple):
-    """What a model wrote: calls, or only words; and beside both, its thoughts.
+    """What a model wrote: calls, or only words; and its thoughts with either.
 
-    `salvage` says how the answer was found if it did not have the form; otherwise it is empty.
+    `salvage` says how the answer was found if it was not in the required form; otherwise it is empty.
     """
 
     calls: tuple[Call, ...] = ()
@@ -85,9 +85,9 @@ def prediction(
     reasoning: str,
     usage: Usage,
 ) -> Prediction:
-    """The outcome of a step: its text as it is read, or why it failed; then nothing is read.
+    """Return the outcome of a step: its text as it is read, or only the failure.
 
-    Only the first call counts where there may not be `several`.
+    Without `several`, only the first call counts.
     """
     reading, salvage = Reading(), ""
     if failure is None:
@@ -118,11 +118,10 @@ def prediction(
 class Offer(NamedTuple):
     """How a model learns about the form and the tools.
 
-    `rules` and `tools` are words for the system prompt; `rules` do not depend on the tools. `declarations`
-    are for chat templates that take `tools=`, or else a variable `declared_as`, in OpenAI's shape. With
-    `context_apart`, a request's context goes into the first message of the user: templates put declarations
-    after the system prompt, and anything that varies there would make all prompts differ before the
-    declarations.
+    `rules` and `tools` are text for the system prompt; `rules` do not depend on the tools. `declarations`, in
+    OpenAI's shape, are for chat templates that take `tools=`, or another variable `declared_as`. With
+    `context_apart`, a request's context goes into the user's first message: templates put declarations after
+    the system prompt, and anything that varies there would make all prompts differ before the declarations.
     """
 
     rules: str = ""
@@ -136,8 +135,8 @@ class AnswerFormat(ABC):
     """An answer format, for one set of tools, one arm of `--grammar` and one chat template.
 
     `version` goes up with any change in what a model reads or in how rig reads its answer. It is part of an
-    arm's fingerprint, and without a grammar so are `salvage_rules`. Raises SchemaError for tools whose
-    parameters cannot be enforced.
+    arm's fingerprint, and so are the `salvage_rules` of an arm without a grammar. Raises SchemaError for
+    tools whose parameters cannot be enforced.
     """
 
     name: ClassVar[str]
@@ -154,32 +153,32 @@ class AnswerFormat(ABC):
 
     @cached_property
     def checker(self) -> CallChecker:
-        """Checks the calls that are read. Raises SchemaError for tools that cannot be enforced."""
+        """The checker of the calls that are read. Raises SchemaError for tools that cannot be enforced."""
         return CallChecker(self.tools, self.grammar)
 
     def offer(self) -> Offer:
-        """What the model reads about the calls it can make, and how to make them; nothing by default."""
+        """Return what the model reads about the calls it can make, and how; nothing by default."""
         return Offer()
 
     @abstractmethod
     def write(self, messages: Sequence[Message]) -> list[ChatMessage]:
-        """The history as this form shows it: earlier calls, their results, and words."""
+        """Return the history as this form shows it: earlier calls, their results, and words."""
 
     def language(self) -> Language:
-        """What may be written: the same object every time, by which its compiled grammar is found again."""
+        """Return the language of answers: always the same object, by which its compiled grammar is cached."""
         return self._language
 
     @abstractmethod
     def read(self, text: str) -> Reading:
-        """The answer that a text is, or without a grammar the one that is in it. Raises AnswerError."""
+        """Return the answer that a text is or, without a grammar, contains. Raises AnswerError."""
 
     def reasoning(self, text: str) -> str:
-        """What is thought in a text, be it whole or not."""
+        """Return the thoughts in a text, which may be incomplete."""
         return ""
 
     @abstractmethod
     def spans(self, answer: Call | str) -> tuple[Span, ...]:
-        """An answer as a model would have written it: a call, or the words of a reply."""
+        """Return an answer, a call or the words of a reply, as a model would have written it."""
 
 
 _RULES = (
@@ -193,7 +192,7 @@ _RULES = (
 class RigFormat(AnswerFormat):
     """One JSON object on one line, in the same words for every arm of `--grammar`.
 
-    `read` also takes what can be salvaged where nothing was enforced.
+    Where nothing was enforced, `read` also accepts what can be salvaged.
     """
 
     name = "rig"
@@ -222,7 +221,7 @@ class RigFormat(AnswerFormat):
                 case CallMessage(call, outcome):
                     failed = outcome.exception is not None
                     result = {"exception": outcome.exception} if failed else {"response": outcome.response}
-                    # Under the user's role it says that it is not the user who speaks.
+                    # Under the user's role, this says that it is not the user who speaks.
                     who = "" if self.template.tool else f"Result of {call.name}: "
                     chat.append(ChatMessage("assistant", (self._text(call),)))
                     chat.append(ChatMessage("tool", (who + json_text(result),)))
@@ -232,7 +231,7 @@ class RigFormat(AnswerFormat):
         return "".join(span.text for span in self.spans(answer))
 
     def spans(self, answer: Call | str) -> tuple[Span, ...]:
-        """Of a reply, whose words could be any, only the decision to reply counts."""
+        """Return an answer's spans; in a reply, whose words are free, only the decision to reply counts."""
         if isinstance(answer, str):
             return Span('{"r', "answer"), Span(f'eply": {json_text(answer)}}}', None)
         spans = [Span('{"tool": ', "answer"), Span(json_text(answer.name), "tool")]
@@ -253,7 +252,7 @@ class RigFormat(AnswerFormat):
 
 
 class PlainFormat(RigFormat):
-    """Text as it stands, for whoever asks to read: nothing is offered, enforced or checked."""
+    """Plain text, for requests that ask for words: nothing is offered, enforced or checked."""
 
     name = "plain"
 
@@ -275,14 +274,14 @@ class PlainFormat(RigFormat):
 
 
 def declarations_in_words(tools: Sequence[ToolDoc]) -> str:
-    """All tools as a model reads them in a system prompt."""
+    """Return all tools as a model reads them in a system prompt."""
     return "\n\n".join([*(["Tools:"] if tools else []), *map(_declaration, tools)])
 
 
 def _declaration(tool: ToolDoc) -> str:
-    """A tool as a model reads it: what it does, then a line for each parameter.
+    """Return a tool as a model reads it: what it does, then a line for each parameter.
 
-    The same as JSON declarations takes nearly twice the tokens, in every prompt of a run.
+    JSON declarations of the same would take nearly twice the tokens, in every prompt of a run.
     """
     sentences = described(tool)
     required = tool.parameters.get("required", [])
@@ -295,7 +294,7 @@ def _declaration(tool: ToolDoc) -> str:
 
 
 def described(tool: ToolDoc) -> str:
-    """What a tool does and what it gives back, in sentences."""
+    """Return what a tool does and what it gives back, in sentences."""
     return " ".join(filter(None, [tool.description, f"Returns {tool.returns}." if tool.returns else ""]))
 
 
@@ -318,7 +317,7 @@ _FIELDS = "Answer with exactly one JSON object on one line. Its fields, in this 
 
 
 class ObjectFormat(AnswerFormat):
-    """One JSON object on one line: the arguments of the only function there is."""
+    """One JSON object on one line: the arguments of the only function."""
 
     name = "object"
     version = "2"
@@ -358,7 +357,7 @@ class ObjectFormat(AnswerFormat):
 
 
 def declarations(tools: Sequence[ToolDoc]) -> tuple[JsonObject, ...]:
-    """Tools in OpenAI's shape, as chat templates take them."""
+    """Return tools in OpenAI's shape, as chat templates take them."""
     return tuple(
         {
             "type": "function",
@@ -373,7 +372,7 @@ def declarations(tools: Sequence[ToolDoc]) -> tuple[JsonObject, ...]:
 
 
 def _described(schema: JsonObject) -> str:
-    """What a field is, as a model reads it."""
+    """Return the description of a field for the model."""
     if "enum" in schema:
         kind = " or ".join(map(json_text, schema["enum"]))
     elif "maxLength" in schema:

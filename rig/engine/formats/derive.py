@@ -1,7 +1,7 @@
-"""The form in which a chat template shows calls, found by rendering calls that are known.
+"""The form in which a chat template shows calls, found by rendering known calls.
 
 Names and values are chosen so that they stand out; the text between them in the prompt is the form. It is
-then checked against other calls, rendered by the template, and rejected if it is not the same.
+then checked against other calls, rendered by the template, and rejected if it does not reproduce them.
 """
 
 import json
@@ -24,10 +24,10 @@ _TWO: JsonObject = dict(zip(_KEYS, _TEXTS, strict=True))
 
 
 class Unsupported(Exception):
-    """The template shows no calls in a form that could be used; the message says in what respect.
+    """The template shows no calls in a form that can be used; the message says why.
 
-    `shows_calls`: it does show them, only in what form is not known. `lossy`: the form does not tell them
-    apart.
+    `shows_calls` means that it shows them, but in an unknown form. `lossy` means that the form does not keep
+    different calls apart.
     """
 
     def __init__(self, message: str, *, shows_calls: bool = True, lossy: bool = False) -> None:
@@ -40,7 +40,7 @@ NO_FORM = "shows a call's arguments in no form that rig knows"
 
 
 def derive(probe: Probe) -> CallShape:
-    """The form of calls. Raises Unsupported."""
+    """Return the form of calls. Raises Unsupported."""
     text = probe.call((FIRST, _TWO))
     if text is None:
         raise Unsupported(probe.fault or "does not show the calls of earlier messages", shows_calls=False)
@@ -51,7 +51,7 @@ def derive(probe: Probe) -> CallShape:
 
 
 def _json_shape(probe: Probe, text: str) -> CallShape | None:
-    """Where all arguments stand as one JSON object."""
+    """Return the form of calls whose arguments stand as one JSON object; None for another form."""
     after = text.index(FIRST) + len(FIRST)
     for brace in (brace_match.start() + after for brace_match in re.finditer(r"\{", text[after:])):
         try:
@@ -62,7 +62,7 @@ def _json_shape(probe: Probe, text: str) -> CallShape | None:
             written = text[brace:end]
             spellings = [JSON, COMPACT]
             _, newline, last = written.rpartition("\n")
-            if newline:  # laid out over lines, as far in as its last line is
+            if newline:  # laid out over lines, indented like its last one
                 margin = len(last) - len(last.lstrip())
                 spellings += [Spelling(indent=indent, margin=margin) for indent in (2, 4)]
             spelling = next((candidate for candidate in spellings if candidate.write(value) == written), JSON)
@@ -80,7 +80,7 @@ def _json_shape(probe: Probe, text: str) -> CallShape | None:
 
 
 def _tagged_shape(probe: Probe) -> CallShape | None:
-    """Where every argument stands by itself."""
+    """Return the form of calls in which every argument stands by itself; None for another form."""
     first, numbers = _between(probe, _TEXTS), _between(probe, _NUMBERS)
     if first is None or numbers is None or probe.call((FIRST, _ONE)) is None:
         return None
@@ -88,10 +88,10 @@ def _tagged_shape(probe: Probe) -> CallShape | None:
     _, _, number_middle, number_between, *_ = numbers
     text_close = common_start(between, after)
     if (tag := text_close.rfind("<")) >= 0 and ">" not in text_close[tag:]:
-        text_close = text_close[:tag]  # it ends within no tag
+        text_close = text_close[:tag]  # it must not end inside a tag
     rest = between[len(text_close) :]
     before_key = common_start(before[::-1], rest[::-1])[::-1]
-    # It begins within no tag either, and with the end of none.
+    # It must not begin inside a tag either, nor with the end of one.
     if before_key.startswith(">") or (before_key == before and ">" in before_key.split("<")[0]):
         before_key = before_key[max(before_key.find("<"), 0) :]
     join = rest.removesuffix(before_key)
@@ -116,15 +116,15 @@ def _tagged_shape(probe: Probe) -> CallShape | None:
 
 
 def _between(probe: Probe, values: Sequence[Json]) -> Sequence[str] | None:
-    """The text before the name, then before each key and each value of two arguments, and after them."""
+    """Return the texts before the name, before each key and value of two arguments, and after them."""
     text = probe.call((FIRST, dict(zip(_KEYS, values, strict=True)))) or ""
     needles = (FIRST, _KEYS[0], values[0], _KEYS[1], values[1])
-    found = re.match("".join(f"(.*?){needle}" for needle in needles) + "(.*)", text, re.DOTALL)
-    return found and found.groups()
+    match = re.match("".join(f"(.*?){needle}" for needle in needles) + "(.*)", text, re.DOTALL)
+    return match and match.groups()
 
 
 def _with_values(probe: Probe, shape: CallShape, tags: Tags) -> CallShape | None:
-    """The shape with how other values than texts and numbers are spelled."""
+    """Return the shape with the spelling of values other than texts and numbers."""
     words = zip((True, False, None), JSON.words, strict=True)
     true, false, null = (_value_of(probe, shape, tags, value) or word for value, word in words)
     nested: JsonObject = {"also": [_TEXTS[1], 7], "inner": _TEXTS[0], "last": True}
@@ -149,7 +149,7 @@ def _with_values(probe: Probe, shape: CallShape, tags: Tags) -> CallShape | None
 
 
 def _value_of(probe: Probe, shape: CallShape, tags: Tags, value: Json) -> str | None:
-    """How the template writes a value that is not a text, as an argument of its own."""
+    """Return how the template writes a value other than a text, as an argument of its own."""
     before = f"{FIRST}{shape.after_name}{tags.before_key}{_KEYS[0]}{tags.other_open}"
     _, separator, rest = (probe.call((FIRST, {_KEYS[0]: value})) or "").partition(before)
     end = rest.rfind(tags.other_close + shape.close)
@@ -157,7 +157,7 @@ def _value_of(probe: Probe, shape: CallShape, tags: Tags, value: Json) -> str | 
 
 
 def _sorts(probe: Probe) -> Sorting:
-    """By which order a template sorts arguments, if it does."""
+    """Return the order in which a template sorts arguments, empty if it does not."""
     names = ("zeta", "Zulu", "Alpha", "beta")
     text = (probe.call((FIRST, dict.fromkeys(names, 1))) or "").partition(FIRST)[2]
     order = sorted(names, key=text.find)
@@ -167,7 +167,7 @@ def _sorts(probe: Probe) -> Sorting:
 
 
 def _with_several(probe: Probe, shape: CallShape) -> CallShape:
-    """The shape with what stands between two calls, and with holes for what differs from call to call."""
+    """Return the shape with what stands between two calls, and with holes for what differs between calls."""
     rendered = probe.call((FIRST, _ONE), (SECOND, _ONE)) or ""
     open_, after_name, close = shape.open, shape.after_name, shape.close
     between = ""
@@ -193,7 +193,7 @@ def _with_several(probe: Probe, shape: CallShape) -> CallShape:
 
 
 def _before_results(probe: Probe, shape: CallShape) -> str:
-    """What stands after the arguments, an id mostly, only where the call's result follows."""
+    """Return the text, mostly an id, that stands after the arguments only where the call's result follows."""
     result = message("tool", "found", name=FIRST, tool_call_id=probe.id_of(FIRST, 0))
     if not shape.close:
         return ""
@@ -204,7 +204,7 @@ def _before_results(probe: Probe, shape: CallShape) -> str:
 
 
 def _trigger(text: str) -> str:
-    """The beginning of a call that tells it from words."""
+    """Return the beginning of a call that distinguishes it from words."""
     before_hole = re.split(f"[{ID}{INDEX}]", text)[0]
     if before_hole.startswith("{"):
         return before_hole[: before_hole.find('"') + 1] or before_hole
@@ -216,13 +216,13 @@ def _trigger(text: str) -> str:
 
 
 def _closing(probe: Probe, text: str) -> str:
-    """What comes after the last argument, without the end of the message."""
+    """Return what comes after the last argument, without the end of the message."""
     ends = [place for end in probe.ends if end and (place := text.find(end)) >= 0]
     return text[: min(ends)].rstrip() if ends else text.rstrip()
 
 
 def _with_holes(one: str, other: str) -> str:
-    """A text with holes for its numbers where another differs from it in them alone."""
+    """Return a text with holes for its numbers if another text differs from it only in numbers."""
     first, second = (re.split(r"(\d+)", text) for text in (one, other))
     if len(first) != len(second) or first[::2] != second[::2]:
         return one
@@ -230,7 +230,7 @@ def _with_holes(one: str, other: str) -> str:
 
 
 def _align(text: str, other: str, *, backwards: bool = False) -> tuple[str, str]:
-    """Two texts that begin alike but for a number, or end alike, with holes for that number."""
+    """Return two texts that begin, or end, alike except for a number, with holes for that number."""
     step = -1 if backwards else 1
     texts = text[::step], other[::step]
     shared = len(common_start(*texts))
@@ -253,7 +253,7 @@ _TRIALS: tuple[JsonObject, ...] = (
 
 
 def _checked(probe: Probe, shape: CallShape) -> CallShape:
-    """The shape, if calls that it writes are those that the template shows, and read as such.
+    """Return the shape, if the template shows calls as the shape writes them, and they can be read back.
 
     Raises Unsupported.
     """
@@ -281,14 +281,14 @@ def _checked(probe: Probe, shape: CallShape) -> CallShape:
 
 
 def _is_shown(probe: Probe, shape: CallShape, *calls: tuple[str, JsonObject]) -> bool:
-    """Whether the template shows calls of one message as the shape has them."""
+    """Return whether the template shows the calls of one message as the shape writes them."""
     rendered = probe.call(*calls)
     written = shape.write([Call(*call) for call in calls])
     return rendered is not None and written.replace(f"{0:09}", ID).replace(f"{1:09}", ID) in rendered
 
 
 def _is_read(shape: CallShape, arguments: JsonObject) -> bool:
-    """Whether a call is read as it is written."""
+    """Return whether a call that the shape writes is read back as the same call."""
     written = shape.write((Call(FIRST, arguments),))
     types = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
     schema = {"properties": {name: {"type": types[type(value)]} for name, value in arguments.items()}}

@@ -35,20 +35,20 @@ _MARKS = (
     ("<|START_THINKING|>", "<|END_THINKING|>"),
     ("<seed:think>", "</seed:think>"),
 )
-"""Where a template shows no thoughts of earlier messages, but knows how they end."""
+"""The marks to try if a template shows no thoughts of earlier messages, but contains their closing mark."""
 _SWITCHES: tuple[tuple[JsonObject, JsonObject], ...] = (
     ({"enable_thinking": True, "thinking": True}, {"enable_thinking": False, "thinking": False}),
     ({"thinking_budget": -1}, {"thinking_budget": 0}),
     ({"reasoning_effort": "high"}, {"reasoning_effort": "none"}),
 )
 _LESS_EFFORT = ("minimal", "low")
-"""Efforts at which some templates leave thoughts out, and others only ask for few."""
+"""Efforts at which some templates leave out thoughts, and others only ask for few."""
 _SOFT_OFF = "/no_think"
 _THINKING = _SWITCHES[0][0]
 
 
 def find_thinking(probe: Probe) -> Thinking:
-    """What the template knows of thoughts."""
+    """Return what the template does about thoughts."""
     source = probe.template.source
     key, marks = _shown_marks(probe)
     if not marks:
@@ -61,7 +61,7 @@ def find_thinking(probe: Probe) -> Thinking:
 
 
 def thoughts_of(thinking: Thinking, prompt: str, *, may_begin: bool) -> Thoughts | None:
-    """The thoughts that are possible in an answer to a prompt that ends like this."""
+    """Return the thoughts that are possible in an answer to a prompt with this end, or None."""
     if not thinking.known:
         return None
     opened, closed = prompt.rfind(thinking.open), prompt.rfind(thinking.close)
@@ -73,7 +73,7 @@ def thoughts_of(thinking: Thinking, prompt: str, *, may_begin: bool) -> Thoughts
 
 
 def _switch(probe: Probe, opened: str, closed: str) -> tuple[JsonObject | None, JsonObject | None]:
-    """The variables with which a template has its model think, and those with which it does not."""
+    """Return the variables with which a template lets its model think, and those with which it does not."""
 
     def prompt(variables: JsonObject) -> str:
         messages = [message("system", SYSTEM), message("user", QUESTION)]
@@ -95,7 +95,7 @@ def _switch(probe: Probe, opened: str, closed: str) -> tuple[JsonObject | None, 
 
 
 def _shown_marks(probe: Probe) -> tuple[str, tuple[str, str] | None]:
-    """The key under which thoughts are shown, if only beside calls, and the marks around them."""
+    """Return the key under which thoughts are shown, at least beside calls, and the marks around them."""
     reply, called = message("assistant", ANSWER), probe.message((FIRST, {"kappa": "x"}))
     user = message("user", SYSTEM)
     trials: list[tuple[str, JsonObject, Sequence[JsonObject]]]
@@ -120,7 +120,7 @@ def _opening(probe: Probe, before: str) -> str:
 
 
 def _closing(probe: Probe, after: str) -> str:
-    """The mark behind thoughts; where they are a message of their own, with how the answer's begins."""
+    """Return the mark after thoughts; if they are a separate message, with the beginning of the answer's."""
     mark = MARKER.search(after)
     if not mark:
         return after.strip()
@@ -145,11 +145,11 @@ Place = Literal["", "system", "first user message", "last user message", "before
 
 @dataclass(frozen=True, slots=True)
 class Native:
-    """The form in which a model was trained to call tools, as far as its template tells.
+    """The form in which a model was trained to call tools, if its template shows it.
 
-    `family` names the preset that it is, empty if the template showed it. `tools_in` is where the template
-    puts declarations, empty if it ignores them and rig declares the tools; before the last message of the
-    user they move on with the conversation. `shows_calls`: it shows earlier calls. `words` stand
+    `family` names the preset that was used, empty if the template showed the form. `tools_in` is where the
+    template puts declarations, empty if it ignores them and rig declares the tools; before the user's last
+    message they move on with the conversation. `shows_calls` means that it shows earlier calls. `words` stand
     around an answer in words. `reply_tool` is a tool that the template itself offers, which is called to
     reply in words. `faults` are what is wrong with the template, and rig's remedy.
     """
@@ -168,11 +168,11 @@ class Native:
 
     @property
     def is_supported(self) -> bool:
-        """Whether the template itself knows of tools."""
+        """Whether the template itself handles tools."""
         return bool(self.tools_in) or (self.shows_calls and not self.family)
 
     def remarks(self, thinking: ThinkingArm) -> tuple[str, ...]:
-        """What a person should know before a run."""
+        """Return what a person should know before a run."""
         name = self.family or "derived"
         lines = [f"answers in its own form ({name}): {self.shape.trigger.strip()}", *self.faults]
         if self.tools_in == "last user message":
@@ -188,14 +188,14 @@ class Native:
         return tuple(lines)
 
     def as_json(self) -> JsonObject:
-        """All that can change an answer. What most templates have not is left out, as in older runs."""
+        """Return all that can change an answer. Rare fields are left out if empty, as in older runs."""
         hidden = {"faults", *(() if self.reply_tool else ("reply_tool",))}
         return {name: value for name, value in asdict(self).items() if name not in hidden}
 
 
 @lru_cache(maxsize=32)
 def native_of(template: ChatTemplate) -> Native:
-    """What is found in a template. Raises Unsupported if there is nothing of tools in it."""
+    """Return what is found in a template. Raises Unsupported if it says nothing about tools."""
     probe = Probe(template)
     if preset := preset_for(template.source, always=True):
         return with_template(preset_native(preset), probe)
@@ -204,8 +204,8 @@ def native_of(template: ChatTemplate) -> Native:
         native = Native(shape, as_text=probe.as_text, ids="functions" if probe.ids != "nine" else "nine")
     except Unsupported as error:
         preset = preset_for(template.source, always=False)
-        shown = probe.after_question([probe.message((FIRST, {"kappa": "x"}))]) or ""
-        twice = error.shows_calls and '\\"kappa\\"' in shown
+        text = probe.after_question([probe.message((FIRST, {"kappa": "x"}))]) or ""
+        twice = error.shows_calls and '\\"kappa\\"' in text
         if preset is None or (error.shows_calls and not (error.lossy or twice)):
             raise Unsupported(_TWICE if twice else str(error), shows_calls=error.shows_calls) from error
         fault = (
@@ -221,12 +221,12 @@ _TWICE = "encodes arguments twice, as text within JSON"
 
 
 def preset_native(preset: Preset) -> Native:
-    """A family's form, for any template."""
+    """Return a family's form, for any template."""
     return Native(preset.shape, preset.name, thinking=preset.thinking or NONE, words=preset.words)
 
 
 def family_native(name: str, template: ChatTemplate) -> Native:
-    """A family's form with this template: what it declares is taken, calls are written as the family does."""
+    """Return a family's form with this template: tools as it declares them, calls as the family does."""
     probe = Probe(template)
     native = with_template(preset_native(plugins.registered().presets[name]), probe)
     try:
@@ -237,7 +237,7 @@ def family_native(name: str, template: ChatTemplate) -> Native:
 
 
 def with_template(native: Native, probe: Probe) -> Native:
-    """A form with what the template does about it."""
+    """Return a form completed by what the template does with tools, calls, thoughts and words."""
     declared_as, place = _declared(probe)
     text = probe.call((FIRST, {"kappa": "x"}))
     faults = [*native.faults]
@@ -258,11 +258,11 @@ def with_template(native: Native, probe: Probe) -> Native:
 
 
 _REPLY_TOOL = re.compile(r"\bdirectly[-_]answer\b")
-"""Command R's."""
+"""Command R's tool for replies."""
 
 
 def _derived(template: ChatTemplate) -> tuple[CallShape, Probe]:
-    """The form of calls and how it was found. Raises Unsupported."""
+    """Return the form of calls and the probe that found it. Raises Unsupported."""
     plain = Probe(template)
     probes = [plain, Probe(template, ids="functions")]
     if plain.call((FIRST, {"kappa": "x"})) is None and plain.fault:
@@ -278,7 +278,7 @@ def _derived(template: ChatTemplate) -> tuple[CallShape, Probe]:
 
 
 def _declared(probe: Probe) -> tuple[str, Place]:
-    """Under which name a template takes declarations, and where it puts them."""
+    """Return the name under which a template takes declarations, and where it puts them."""
     system, first = message("system", SYSTEM), message("user", QUESTION)
     later = [first, message("assistant", ANSWER), message("user", "koala33")]
     for name in ("tools", "xml_tools"):
@@ -292,7 +292,7 @@ def _declared(probe: Probe) -> tuple[str, Place]:
 
 
 def _place(text: str, turn: str) -> Place:
-    """Where in a prompt the declarations stand. `turn` is how a user's turn begins."""
+    """Return where in a prompt the declarations stand. `turn` is how a user's turn begins."""
     place, question, system = text.find(FIRST), text.find(QUESTION), text.find(SYSTEM)
     if 0 <= question < place:
         return "last user message"
@@ -302,7 +302,7 @@ def _place(text: str, turn: str) -> Place:
 
 
 def _words(probe: Probe) -> tuple[str, str]:
-    """The marks around an answer in words, where there are some that are not those of thoughts or turns."""
+    """Return the marks around an answer in words, if there are any besides those of thoughts and turns."""
     text = probe.after_question([message("assistant", ANSWER)])
     opened = without_thoughts(probe.words[0]).strip()
     if text is None or ANSWER not in text or not MARKER.fullmatch(opened):

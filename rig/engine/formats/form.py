@@ -1,4 +1,4 @@
-"""A model's own form of answers, and the answer formats by name: which of them a model uses."""
+"""A model's own form of answers, and the choice of an answer format for a model by name."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -27,11 +27,11 @@ _NAME = re.compile(r"[A-Za-z_][\w.-]{0,127}")
 _ARGUMENT = re.compile(r"[\w.$@-][\w .$@-]{0,127}")
 _NO_PARAMETERS: JsonObject = {"type": "object", "properties": {}, "additionalProperties": False}
 _PYTHON_TAG = "<|python_tag|>"
-"""Llama 3 may write it before a call, as text that says nothing."""
+"""Llama 3 may write this before a call, as text without a meaning."""
 
 
 class NativeFormat(AnswerFormat):
-    """What `native` found in a template, for one set of tools."""
+    """The form that `native` describes, for one set of tools."""
 
     name: ClassVar[str] = "native"
     version: ClassVar[str] = "1"
@@ -50,7 +50,7 @@ class NativeFormat(AnswerFormat):
         self._native = native
         self._shape = native.shape
         self._schemas = {name: self._arranged(schema) for name, schema in self.checker.schemas.items()}
-        for tool, schema in self._schemas.items():  # a name must be told from what is around it
+        for tool, schema in self._schemas.items():  # names must differ from the text around them
             if not _NAME.fullmatch(tool):
                 raise SchemaError(f"{tool!r} is no name that can be called in a model's own form")
             names = schema.get("properties", {}) if isinstance(self._shape.arguments, Tags) else ()
@@ -67,7 +67,7 @@ class NativeFormat(AnswerFormat):
         self._language = self._made_language()
 
     def _arranged(self, part: Json) -> Json:
-        """A schema with its properties in the order in which the form writes them."""
+        """Return a schema with its properties in the order in which the form writes them."""
         if isinstance(part, list):
             return [self._arranged(item) for item in part]
         if not isinstance(part, Mapping):
@@ -131,7 +131,7 @@ class NativeFormat(AnswerFormat):
         return ChatMessage("tool", (text,), name=tool_call.name, call_id=tool_call.id)
 
     def spans(self, answer: Call | str) -> tuple[Span, ...]:
-        """Of a reply, whose words could be any, only the decision to reply counts."""
+        """Return an answer's spans; in a reply, whose words are free, only the decision to reply counts."""
         thoughts = self._thoughts
         closing = [Span(f"{thoughts.close}\n\n", "answer")] if thoughts and thoughts.is_open else []
         if isinstance(answer, str):
@@ -161,20 +161,20 @@ class NativeFormat(AnswerFormat):
         return self._apart(text)[0]
 
     def _apart(self, text: str) -> tuple[str, str]:
-        """The thoughts, and the answer after them."""
+        """Split a text into the thoughts and the answer after them."""
         thinking, thoughts = self._native.thinking, self._thoughts
         begun = text.lstrip()
         is_opened = thinking.known and begun.startswith(thinking.open)
         if not is_opened and not (thoughts and thoughts.is_open):
             return "", text
         if thinking.close not in text and self._shape.trigger in text:
-            return "", text  # the thoughts were none, or have no end that tells them from the call
+            return "", text  # there were no thoughts, or no mark separates them from the call
         inner = begun[len(thinking.open) :] if is_opened else text
         reasoning, _, answer = inner.partition(thinking.close)
         return reasoning.strip(), answer
 
     def _calls(self, answer: str) -> tuple[list[Call], str, list[str]]:
-        """The calls in an answer, the words beside them, and what was overlooked. Raises NotRead."""
+        """Return the calls in an answer, the words beside them, and what was overlooked. Raises NotRead."""
         shape, loose = self._shape, self.grammar == "none"
         reader = CallReader(shape, self.checker.schemas, loose=loose)
         before, *opened = shape.opening
@@ -184,7 +184,7 @@ class NativeFormat(AnswerFormat):
             words = before = opening = ""
         elif shape.trigger not in answer:
             return [], self._words(answer), []
-        elif loose and len(shape.trigger) == 1:  # a bracket; in words there may be others
+        elif loose and len(shape.trigger) == 1:  # a bracket; words may contain others
             place = reader.first(answer, opening)
             if place is None:
                 return [], self._words(answer), []
@@ -205,7 +205,7 @@ class NativeFormat(AnswerFormat):
         return words.removesuffix(closed).strip()
 
     def _salvaged(self, text: str, reasoning: str, fault: str) -> Reading:
-        """An answer that is not in the form: another form that is known, or words."""
+        """Read an answer that is not in the form, as another known form or as words. Raises AnswerError."""
         if not text.strip() and fault:
             raise AnswerError(fault)
         own = "own form" if fault else ""
@@ -228,10 +228,10 @@ def chat_messages(
     thoughts_key: str,
     write_calls: Callable[[Sequence[ToolCall]], str] | None = None,
 ) -> list[ChatMessage]:
-    """The history in OpenAI's shape: calls are parts of messages, and their results messages of their own.
+    """Return the history in OpenAI's shape: calls are parts of messages, their results separate messages.
 
-    `tool_call` makes a call with its number in the history, `result` what is shown of its outcome. Thoughts
-    are shown under `thoughts_key`; empty, they are left out.
+    `tool_call` makes a call with its number in the history, `result` the message that shows its outcome.
+    Thoughts are shown under `thoughts_key`, or left out if that is empty.
     """
     chat: list[ChatMessage] = []
     number, calling = 0, -1  # the place of the message whose calls another may join
@@ -257,7 +257,7 @@ def chat_messages(
 
 
 def result_text(outcome: Outcome) -> str:
-    """What a model is shown of a call's outcome."""
+    """Return the text that shows a model the outcome of a call."""
     return json_text({"exception": outcome.exception} if outcome.exception is not None else outcome.response)
 
 
@@ -270,13 +270,13 @@ _RULES = (
 
 
 def _filled(text: str) -> Pattern:
-    """A text of a shape as a pattern, with its holes."""
+    """Return a text of a shape as a pattern, with its holes."""
     holes = {ID: RegexText("[A-Za-z0-9]{9}"), INDEX: RegexText("[0-9]{1,4}")}
     return tuple(holes.get(part, part) for part in re.split(f"({HOLES.pattern})", text) if part)
 
 
 class FormatChoice(NamedTuple):
-    """A form for one model: how it is made for a set of tools, and all of it that can change an answer.
+    """A format for one model: how it is made for a set of tools, and all of it that can change an answer.
 
     `remarks` are lines that a person should know before a run.
     """
@@ -288,7 +288,7 @@ class FormatChoice(NamedTuple):
 
 
 def check_name(name: str) -> None:
-    """Raise RigError for a form that there is not; it says what others there are."""
+    """Raise RigError, which lists the formats there are, if there is none of this name."""
     registry = plugins.registered()
     names = dict.fromkeys(("auto", "native", *registry.formats, *registry.presets))
     if name not in names:
@@ -296,7 +296,7 @@ def check_name(name: str) -> None:
 
 
 def choose(settings: EngineSettings, template: ChatTemplate) -> FormatChoice:
-    """The form that the settings ask for, for a model with this template. Raises RigError."""
+    """Return the format that the settings ask for, for a model with this template. Raises RigError."""
     formats: Mapping[str, type[AnswerFormat]] = plugins.registered().formats
     check_name(settings.format)
     name = settings.format
@@ -318,7 +318,7 @@ def choose(settings: EngineSettings, template: ChatTemplate) -> FormatChoice:
 
 
 def _native(settings: EngineSettings, template: ChatTemplate) -> FormatChoice | str:
-    """The model's own form, or that of a family; a line that says why `auto` takes none."""
+    """Return the model's own form or a family's, or else a line that says why `auto` uses neither."""
     name = settings.format
     no_tools = "no tools in its chat template"
     try:
@@ -334,7 +334,7 @@ def _native(settings: EngineSettings, template: ChatTemplate) -> FormatChoice | 
     if name == "auto" and not native.is_supported:
         return f"{no_tools}: it answers in rig's form"
     style = native.shape.arguments
-    is_tagged = isinstance(style, Tags) and not style.quoted  # texts in them were read otherwise before 2
+    is_tagged = isinstance(style, Tags) and not style.quoted  # version 1 read their texts differently
     form = NativeFormat.name if name == "auto" else name
     fingerprint = {
         "prompt_format": f"{form}-{2 if is_tagged else NativeFormat.version}",

@@ -17,13 +17,13 @@ ANSWER = "wombat88"
 THOUGHT = "numbat99"
 SYSTEM = "bandicoot55"
 MARKER = re.compile(r"<[^<>\n]{1,60}>|\[/?[A-Z_]{3,40}\]")
-"""What looks like a special token, or a tag."""
+"""Texts that look like a special token or a tag."""
 _IDS = ("k7Jq2Lx9A", "m4Rt8Vz1B")
 _ENDS = (
     *("<|eom_id|>", "<|eot_id|>", "<|eom|>", "<|eot|>", "<|call|>", "<|return|>"),
     *("<|im_end|>", "<|end_of_text|>", "</s>"),
 )
-"""Ends of messages that differ from those of words in some families."""
+"""Ends of messages that differ from the ends of words in some families."""
 
 
 _PARAMETERS: JsonObject = {
@@ -38,14 +38,14 @@ TOOLS = declarations([ToolDoc(name, f"Does what {name} does.", _PARAMETERS) for 
 
 
 def message(role: str, content: str, **more: Json) -> JsonObject:
-    """A message as templates take it."""
+    """Return a message as templates take it."""
     return {"role": role, "content": content, **more}
 
 
 class Probe:
-    """Renders, and cuts out the wanted part. `fault` is the last reason why a template refused.
+    """Renders messages and cuts out the wanted part. `fault` is the last reason why a template refused.
 
-    `thoughts_close` is how thoughts end, once that is known.
+    `thoughts_close` is the mark that ends thoughts, once it is known.
     """
 
     def __init__(self, template: ChatTemplate, *, as_text: bool = False, ids: str = "nine") -> None:
@@ -58,7 +58,7 @@ class Probe:
         question, reply = message("user", QUESTION), message("assistant", ANSWER)
         before, _, after = self.text([question, reply, message("user", SYSTEM)]).partition(ANSWER)
         self.words = self.without_header(before.rpartition(QUESTION)[2]), after.partition(SYSTEM)[0]
-        """What stands before an answer in words, where a call's message begins too, and after it."""
+        """The texts before an answer in words, where a call's message begins too, and after it."""
         last = (self.after_question([reply]) or "").partition(ANSWER)[2].strip()
         self.ends = [template.eos, *_ENDS, *MARKER.findall(self.words[1]), last]
 
@@ -70,7 +70,7 @@ class Probe:
         tools: Sequence[JsonObject] = TOOLS,
         variables: Variables | None = None,
     ) -> str:
-        """What the template makes of these messages; nothing if it refuses."""
+        """Return what the template makes of these messages; empty if it refuses."""
         try:
             return self.template.expand(messages, tools, generation=generation, variables=variables or {})
         except TemplateError as error:
@@ -80,7 +80,7 @@ class Probe:
     def after_question(
         self, messages: Sequence[JsonObject], *, generation: bool = False, variables: Variables | None = None
     ) -> str | None:
-        """What the template makes of these messages after a question; None if it refuses or hides it."""
+        """Return what the template makes of messages after a question; None if it refuses or hides that."""
         self._refusal = ""
         text = self.text([message("user", QUESTION), *messages], generation=generation, variables=variables)
         self.fault = self._refusal or self.fault
@@ -88,7 +88,7 @@ class Probe:
         return rest if question else None
 
     def call(self, *calls: tuple[str, JsonObject], following: Sequence[JsonObject] = ()) -> str | None:
-        """The calls of a message, and what follows; None if the template refuses or hides the first."""
+        """Return a message's calls, and what follows; None if the template refuses or hides the first."""
         text = self.after_question([self.message(*calls), *following])
         if text is None or calls[0][0] not in text:
             return None
@@ -98,7 +98,7 @@ class Probe:
         return text
 
     def message(self, *calls: tuple[str, JsonObject]) -> JsonObject:
-        """An assistant's message with these calls."""
+        """Return an assistant's message with these calls."""
         tool_calls = tuple(
             ToolCall(self.id_of(name, number), name, JSON.write(arguments) if self.as_text else arguments)
             for number, (name, arguments) in enumerate(calls)
@@ -106,27 +106,27 @@ class Probe:
         return ChatMessage("assistant", (), tool_calls).shown("")
 
     def id_of(self, name: str, number: int) -> str:
-        """The id of a call."""
+        """Return the id of a call."""
         return _IDS[number] if self.ids == "nine" else f"functions.{name}:{number}"
 
     def without_header(self, text: str) -> str:
-        """What follows on the prompt for an answer, as far as a call's message begins like it."""
+        """Return a text without the beginning that it shares with the prompt for an answer."""
         return text[max(common_length(text, self.prompt), self.header(text)) :]
 
     def header(self, text: str) -> int:
-        """How many characters of a text are what prompts for an answer end with, where marks are in it."""
+        """Return the length of the text's beginning that is the prompt's end; 0 if that holds no mark."""
         most = min(len(text), len(self.prompt))
         length = next((n for n in range(most, 0, -1) if self.prompt.endswith(text[:n])), 0)
         return length if MARKER.search(text[:length]) else 0
 
 
 def common_start(one: str, other: str) -> str:
-    """What two texts begin with alike."""
+    """Return the common beginning of two texts."""
     return commonprefix([one, other])  # noqa: RUF071 - they are no paths
 
 
 def common_length(one: str, other: str) -> int:
-    """How many characters two texts begin alike, so that the first is cut within no tag."""
+    """Return the length of the common beginning of two texts, cut so that it ends within no tag."""
     length = len(common_start(one, other))
     opened = one.rfind("<", 0, length)
     return opened if opened >= 0 and ">" not in one[opened:length] else length
@@ -136,7 +136,7 @@ _THOUGHTS = ("</think>", "[/THINK]", "<|END_THINKING|>", "</seed:think>", "<chan
 
 
 def without_thoughts(text: str, close: str = "") -> str:
-    """What comes after empty thoughts, where a message begins with them. `close` is a mark of their end."""
+    """Return what follows empty thoughts, if a message begins with them. `close` is one more closing mark."""
     for mark in (*_THOUGHTS, *filter(None, [close])):
         before, is_closed, rest = text.partition(mark)
         if is_closed and FIRST not in before and SECOND not in before:

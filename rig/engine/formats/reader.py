@@ -1,4 +1,4 @@
-"""Read calls that a model wrote in its own form: strictly, or overlooking what has to be overlooked."""
+"""Read calls that a model wrote in its own form: strictly, or overlooking deviations."""
 
 import json
 import math
@@ -33,13 +33,13 @@ _CONTROLS = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 
 
 class NotRead(ValueError):
-    """A text that is not in the form; the message says in one line where it leaves it."""
+    """A text is not in the form; the message says in one line where it departs from it."""
 
 
 class CallReader:
-    """Reads calls of one shape, which are not judged. `schemas` give the type of an argument without quotes.
+    """Reads calls of one shape without judging them. `schemas` give the types of arguments without quotes.
 
-    With `loose`, white space may be anything, and the last text may be missing; `notes` collects what was
+    With `loose`, white space may differ, and the final text may be missing; `notes` collects what was
     overlooked.
     """
 
@@ -52,7 +52,7 @@ class CallReader:
         self.notes: list[str] = []
 
     def read(self, text: str, place: int, opening: str) -> tuple[list[Call], int]:
-        """The calls that begin at a place with this opening, and where they end. Raises NotRead."""
+        """Return the calls that begin at a place with this opening, and where they end. Raises NotRead."""
         shape, calls = self._shape, list[Call]()
         self._text, self._place = text, place
         if not self._take(opening):
@@ -74,7 +74,7 @@ class CallReader:
         return calls, self._place
 
     def first(self, text: str, opening: str) -> int | None:
-        """The first place at which this opening stands with a name behind it, and what follows on names."""
+        """Return the first place where this opening is followed by a name and what comes after names."""
         shape = self._shape
         for start in re.finditer(re.escape(opening), text):
             for after in (shape.after_name, *shape.also_after_name):
@@ -133,7 +133,7 @@ class CallReader:
         return arguments
 
     def _key(self, tags: Tags) -> re.Match[str] | None:
-        """What stands before the value of the argument that begins here, if one does."""
+        """Match what precedes the value of the argument that begins here, if there is one."""
         key = _key(tags, False).match(self._text, self._place)
         if key is None and self._loose:
             key = _key(tags, True).match(self._text, skip(self._text, self._place))
@@ -143,7 +143,7 @@ class CallReader:
     def _value(self, tags: Tags, opened: str, schema: JsonObject | None) -> Json:
         text, place = self._text, self._place
         is_other = tags.other_open != tags.text_open and not opened.endswith(tags.text_open)
-        if tags.quoted or is_other:  # what stands before the value says that it is not a bare string
+        if tags.quoted or is_other:  # what precedes the value shows that it is not a bare string
             try:
                 value, self._place = read_value(text, place, tags.spelling.quote, repeats=self._repeats)
             except JsonError:
@@ -164,9 +164,9 @@ class CallReader:
         return cast(raw, schema, tags.spelling, repeats=self._repeats)
 
     def _until(self, close: str) -> str:
-        """A string as it is, up to what closes it.
+        """Read a string as it is, up to the text that closes it. Raises JsonError if that is missing.
 
-        Other white space around what closes it may be overlooked where the call goes on as it should.
+        Other white space around the closing text may be overlooked if the call continues as it should.
         """
         text, start = self._text, self._place
         exactly = _literal(close, False)
@@ -179,7 +179,7 @@ class CallReader:
         raise JsonError(f"{close.strip()!r} is missing")
 
     def _goes_on(self, place: int) -> bool:
-        """Whether another argument, the end of the call, or nothing at all follows at a place."""
+        """Return whether another argument, the end of the call, or nothing at all follows at a place."""
         shape, text, place = self._shape, self._text, skip(self._text, place)
         assert isinstance(shape.arguments, Tags)
         following = (shape.arguments.join + shape.arguments.before_key, shape.close, shape.between)
@@ -188,7 +188,7 @@ class CallReader:
         )
 
     def _take(self, literal: str) -> bool:
-        """Whether a text stands here, which then is behind."""
+        """Move past a text if it stands here; return whether it does."""
         match = _literal(literal, False).match(self._text, self._place)
         if match is None and self._loose:
             loosely = _literal(literal, True)
@@ -206,7 +206,7 @@ class CallReader:
 
 
 def cast(raw: str, schema: JsonObject | None, spelling: Spelling, *, repeats: bool = False) -> Json:
-    """The value that a text without quotes stands for, by the schema of its parameter.
+    """Return the value that a text without quotes stands for, by the schema of its parameter.
 
     A text that is not a value of any other type is a string.
     """
@@ -221,14 +221,14 @@ def cast(raw: str, schema: JsonObject | None, spelling: Spelling, *, repeats: bo
         return raw
     if schema is None or not fits(raw, schema):
         return value
-    # No other value has white space around it, and no number a zero before it: 0171 is somebody's phone.
+    # Only strings have white space around them or begin with a zero as 0171, a phone number, does.
     is_bare = (skip(raw, 0), end) == (0, len(raw)) and not _ZERO_LED.match(raw)
     return value if is_bare and fits(value, schema) else raw
 
 
 @lru_cache(maxsize=1024)
 def _literal(text: str, loose: bool) -> re.Pattern[str]:
-    """A text of a shape as a regular expression."""
+    """Return a regular expression for a text of a shape."""
     return re.compile(_regex(text, loose))
 
 
@@ -247,14 +247,14 @@ def _regex(text: str, loose: bool) -> str:
 
 @lru_cache(maxsize=1024)
 def _named(after: str, loose: bool) -> re.Pattern[str]:
-    # What follows on a name may begin as names do.
+    # What follows a name may begin with characters of names.
     lazy = "?" if (after and re.match(r"[\w.-]", after)) or HOLES.match(after) else ""
     return re.compile(rf"([\w.-]{{1,200}}{lazy}){_regex(after, loose)}")
 
 
 @lru_cache(maxsize=1024)
 def _key(tags: Tags, loose: bool) -> re.Pattern[str]:
-    """What stands before an argument's value. White space that the value begins with is left to it."""
+    """Return a pattern for what precedes an argument's value, without white space that begins the value."""
     longest_first = sorted({tags.text_open, tags.other_open}, key=len)[::-1]
     opened = "|".join(_before_text(opening) if loose else _regex(opening, False) for opening in longest_first)
     return re.compile(rf"{_regex(tags.before_key, loose)}(?P<name>[\w.$@-][\w .$@-]{{0,127}}?)(?:{opened})")
@@ -268,7 +268,10 @@ def _before_text(opening: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _closing(close: str) -> re.Pattern[str]:
-    """What closes a string, with any white space but at its beginning, which is the string's."""
+    """Return a pattern for what closes a string, with any white space except at its beginning.
+
+    White space there belongs to the string.
+    """
     core = close.lstrip()
     space = close[: len(close) - len(core)]
     begin = f"(?:{re.escape(space)})?" if space else ""
@@ -276,7 +279,7 @@ def _closing(close: str) -> re.Pattern[str]:
 
 
 def skip(text: str, place: int) -> int:
-    """Where the white space ends."""
+    """Return the place where the white space ends."""
     space = _SPACE.match(text, place)
     return space.end() if space else place
 
@@ -284,7 +287,7 @@ def skip(text: str, place: int) -> int:
 def read_value(
     text: str, place: int, quote: str = "", depth: int = 0, *, repeats: bool = False
 ) -> tuple[Json, int]:
-    """The value that begins at a place, and where it ends. `quote` stands around strings, if given.
+    """Return the value that begins at a place, and where it ends. `quote` stands around strings, if given.
 
     With `repeats` a name may come twice; the last value counts. Raises JsonError if there is no value.
     """
@@ -314,7 +317,7 @@ def read_value(
 
 
 def _string(text: str, place: int) -> tuple[str, int]:
-    """A string between two quotes of Python's, or of JSON's where it can be read as that."""
+    """Read a string in Python's quotes, or as JSON's where it can be read as that."""
     literal = (_DOUBLE if text[place] == '"' else _SINGLE).match(text, place)
     if not literal:
         raise JsonError("a string has no end")
@@ -332,7 +335,7 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def _inside(text: str, place: int, bracket: str, quote: str, depth: int, repeats: bool) -> tuple[Json, int]:
-    """The object or the list behind a bracket."""
+    """Read the object or list after a bracket."""
     members: dict[Any, Json] = {}
     end = "}" if bracket == "{" else "]"
     place = skip(text, place)
@@ -352,7 +355,7 @@ def _inside(text: str, place: int, bracket: str, quote: str, depth: int, repeats
 
 
 def _object_key(text: str, place: int, quote: str) -> tuple[str, int]:
-    """A name in an object, in quotes or bare, and where the colon behind it ends."""
+    """Read a name in an object, in quotes or bare; return it and where the colon after it ends."""
     if text[place : place + 1] in ('"', "'") or (quote and text.startswith(quote, place)):
         key, place = read_value(text, place, quote)
     elif bare := _BARE_KEY.match(text, place):

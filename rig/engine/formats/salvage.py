@@ -1,8 +1,8 @@
 """What a model meant when it wrote without a grammar: its call or its words, and what had to be overlooked.
 
 Only the wrapping is read tolerantly: fences, tags, prose, other names for the same two keys. The tool's name
-and the arguments inside are taken as written and judged like any other answer. Nothing is completed,
-corrected or executed. The text comes from a model and is therefore hostile: everything here is limited.
+and the arguments inside are kept as written and judged like any other answer. Nothing is completed, corrected
+or executed. The text comes from a model and is therefore hostile: everything here is limited.
 """
 
 import json
@@ -16,14 +16,14 @@ from rig.calls import Json, JsonObject
 from rig.files import values_at
 
 RULES = "1"
-"""Version of these rules; part of the fingerprint of arms that they read."""
+"""The version of these rules; part of the fingerprint of arms that use them."""
 
 LONGEST = 1 << 16
-"""Characters of an answer that is read at all."""
+"""The most characters of an answer that is read."""
 DEEPEST = 64
-"""Levels of lists and objects in an answer."""
+"""The most levels of lists and objects in an answer."""
 _MOST_BRACKETS = 256
-"""Brackets in one answer that begin nothing that can be read."""
+"""The most brackets in one answer that begin nothing readable."""
 
 MARKS = frozenset(
     (
@@ -34,7 +34,7 @@ MARKS = frozenset(
         *("<think>", "</think>"),  # thoughts
     )
 )
-"""How special tokens are spelled that a free answer may hold."""
+"""Spellings of the special tokens that a free answer may contain."""
 
 _CALL_MARKS = ("<tool_call>", "<|tool_call|>", "[TOOL_CALLS]", "<|python_tag|>")
 _NAMED = (
@@ -44,7 +44,7 @@ _NAMED = (
     ),
     ("<function=>", re.compile(r"<function=([\w.-]{1,200})>\s{0,9}\Z")),
 )
-"""Forms in which the tool's name stands before its arguments."""
+"""Forms in which the tool's name precedes its arguments."""
 _FENCE = re.compile(r"```[\w-]{0,20}\s{0,9}\Z")
 _BRACKET = re.compile(r"[{\[]")
 _OBJECT = re.compile(r'\{\s{0,99}"')
@@ -52,14 +52,14 @@ _LOOKS_LIKE_JSON = re.compile(r"(?:```[\w-]{0,20}\s{0,9})?(?:\{|\[\s{0,9}\{)")
 _LOOKS_LIKE_A_CALL = re.compile(r"""["'](?:tool|tool_calls|arguments|parameters)["']\s{0,9}:|<function=""")
 _PYTHON_CALL = re.compile(r"\[\s{0,9}[A-Za-z_][\w.]{0,200}\(")
 _BEFORE = 300
-"""Characters before a value that are looked at."""
+"""The number of characters before a value that are searched."""
 
 _NAMES = ("tool", "name", "function")
 _ARGUMENTS = ("arguments", "parameters")
 
 
 class AnswerError(ValueError):
-    """Text that is not a valid answer; the message says why in one line, `salvage` how the text was read."""
+    """Text is not a valid answer; the message says why in one line, `salvage` how the text was read."""
 
     def __init__(self, message: str, salvage: str = "") -> None:
         super().__init__(message)
@@ -67,11 +67,11 @@ class AnswerError(ValueError):
 
 
 class JsonError(ValueError):
-    """Text that is not JSON, or JSON that does not mean one thing."""
+    """Text is not JSON, or is ambiguous JSON."""
 
 
 def check_unicode(answer: Json, how: str = "") -> None:
-    """Raise AnswerError for an answer, read in this way, that JSON's escapes make no Unicode text."""
+    """Raise AnswerError if an answer holds text that is not Unicode. `how` says how it was read."""
     try:
         json.dumps(answer, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
@@ -79,9 +79,9 @@ def check_unicode(answer: Json, how: str = "") -> None:
 
 
 def read_json(text: str, *, repeats: bool = False) -> Any:
-    """The value of a JSON text. Raises JsonError; no name may come twice, and all numbers are finite.
+    """Return the value of a JSON text. Raises JsonError, also for repeated names and infinite numbers.
 
-    With `repeats` a name may; the last value is taken, as nearly every reader of JSON does.
+    With `repeats` names may repeat; the last value counts, as for nearly every reader of JSON.
     """
     try:
         value = (_LAST if repeats else _DECODER).decode(text)
@@ -91,7 +91,7 @@ def read_json(text: str, *, repeats: bool = False) -> Any:
 
 
 def read_answer(text: str, *, repeats: bool = False) -> Any:
-    """The value of an answer that is a JSON text. Raises AnswerError, also for what is no Unicode in it."""
+    """Return the value of an answer that is JSON. Raises AnswerError, also for text that is not Unicode."""
     try:
         answer = read_json(text, repeats=repeats)
     except JsonError as error:
@@ -101,7 +101,7 @@ def read_answer(text: str, *, repeats: bool = False) -> Any:
 
 
 def read_json_at(text: str, place: int, *, repeats: bool = False) -> tuple[Any, int]:
-    """The JSON value that begins at a place of a text, and where it ends. Raises JsonError as `read_json`."""
+    """Return the JSON value at a place of a text, and where it ends. Raises JsonError as `read_json` does."""
     try:
         value, end = (_LAST if repeats else _DECODER).raw_decode(text, place)
     except RecursionError as error:
@@ -112,19 +112,20 @@ def read_json_at(text: str, place: int, *, repeats: bool = False) -> tuple[Any, 
 
 
 def salvage(text: str) -> tuple[JsonObject, str]:
-    """The first answer in a text, in rig's own form and not yet judged, and how it was found.
+    """Return the first answer in a text, in rig's own form and not yet judged, and how it was found.
 
-    Raises AnswerError if there is a call that cannot be read, or nothing. How is empty if it had the form.
+    The second value is empty if the text had that form. Raises AnswerError if there is a call that cannot be
+    read, or nothing.
 
-    Words with no trace of a call are a reply. Of several calls the first is taken, as the model, had it been
-    asked step by step, would have made it first; the others are counted in `how`.
+    Words with no trace of a call are a reply. Of several calls the first is used, because a model that is
+    asked step by step would have made it first; the second value counts the others.
     """
     answers, how = salvage_all(text, takes_first=True)
     return answers[0], how
 
 
 def salvage_all(text: str, *, takes_first: bool = False) -> tuple[list[JsonObject], str]:
-    """All answers in a text, and how the first was found; the rest is as in `salvage`."""
+    """Return all answers in a text, and how the first was found; otherwise as `salvage` does."""
     if len(text) > LONGEST:
         raise AnswerError(f"an answer of {len(text):,} characters, more than {LONGEST:,}")
     answer, is_after_thoughts = without_thoughts(text)
@@ -152,7 +153,10 @@ def salvage_all(text: str, *, takes_first: bool = False) -> tuple[list[JsonObjec
 
 
 def without_thoughts(text: str) -> tuple[str, bool]:
-    """What comes after the thoughts. The mark that opens them may have been in the prompt."""
+    """Return the text after the thoughts, and whether there were thoughts.
+
+    The mark that opens them may have been in the prompt.
+    """
     head, closing, rest = text.partition("</think>")
     if closing and (head.lstrip().startswith("<think>") or "<think>" not in head) and "{" not in head[:1]:
         return rest.strip(), True
@@ -160,9 +164,9 @@ def without_thoughts(text: str) -> tuple[str, bool]:
 
 
 def _values(text: str) -> Iterator[tuple[Any, int, int]]:
-    """The JSON objects and lists in a text, outermost ones, in their order, and where each begins and ends.
+    """Return the outermost JSON objects and lists of a text in order, each with its start and end.
 
-    Raises JsonError at an object that cannot be read, as nobody knows where it ends.
+    Raises JsonError at an object that cannot be read, since its end is unknown.
     """
     place, failures = 0, 0
     while bracket := _BRACKET.search(text, place):
@@ -181,7 +185,7 @@ def _values(text: str) -> Iterator[tuple[Any, int, int]]:
 
 
 def _answers(text: str, value: Any, start: int, end: int) -> list[tuple[JsonObject, list[str]]]:
-    """The answers in a value of a text, each with how it was recognised."""
+    """Return the answers in a value of a text, each with how it was recognised."""
     before = text[max(0, start - _BEFORE) : start]
     for mark, pattern in _NAMED:
         if isinstance(value, dict) and (name := pattern.search(before)):
@@ -195,7 +199,7 @@ def _answers(text: str, value: Any, start: int, end: int) -> list[tuple[JsonObje
 
 
 def _shapes(value: Any) -> list[tuple[JsonObject, list[str]]]:
-    """The answers that a JSON value is: one object, a list of them, or the list in an envelope."""
+    """Return the answers in a JSON value: one object, a list of them, or the list in an envelope."""
     match value:
         case list():
             parts = [_shapes(item) if isinstance(item, dict) else [] for item in value]
@@ -220,7 +224,7 @@ def _call(value: JsonObject) -> list[tuple[JsonObject, list[str]]]:
     notes = [] if (names, keys) == (["tool"], ["arguments"]) else [f"{names[0]}/{keys[0]}"]
     arguments = value[keys[0]]
     if isinstance(arguments, str):
-        with suppress(JsonError):  # judged as the text that it is
+        with suppress(JsonError):  # then it is judged as text
             arguments = read_json(arguments)
             notes.append("arguments as text")
     if value.keys() - {*names, *keys}:

@@ -1,7 +1,7 @@
 """The form of a call as data: the texts around its name and its arguments, as a model writes them.
 
-Families whose templates show no calls, or show them differently from the training data, have theirs here as
-presets, which are registered as a plugin's are (`Registry.add_preset`).
+Families whose templates show no calls, or show them differently from the training data, have presets here,
+which are registered as a plugin's are (`Registry.add_preset`).
 """
 
 import re
@@ -15,7 +15,7 @@ from rig.engine.core.template import ToolCall
 from rig.engine.grammar.language import JSON, PYTHON, Span, Spelling, Tags
 
 ID, INDEX = "\ue0f2", "\ue0f3"
-"""Stand in a text for what differs from call to call: an id of letters and digits, or a number."""
+"""Stand for what differs from call to call: an id of letters and digits, or a number."""
 Sorting: TypeAlias = Literal["", "capitals first", "any case"]
 HOLES = re.compile(f"[{ID}{INDEX}]")
 
@@ -25,10 +25,10 @@ class CallShape:
     """How calls are written: `open` NAME `after_name` ARGUMENTS, `between` and the next, then `close`.
 
     `arguments` are JSON of a spelling, or tags. `open`, `after_name`, `between` and `close` can hold an id or
-    a number (`ID`, `INDEX`). `trigger` is that in `open` at which calls are recognised in words; with a
-    `lead` the prompt ends with it already, a call may come at once, and words begin with the lead. Without
-    `between` there is one call at most. One of `also_after_name` may stand for `after_name`, and `also_after`
-    may follow on the arguments. `sorts` tells that these come by the alphabet.
+    a number (`ID`, `INDEX`). `trigger` is the part of `open` by which calls are recognised among words; with
+    a `lead`, the prompt ends with the trigger already, a call may come at once, and words begin with the
+    lead. Without `between` there is one call at most. Any of `also_after_name` may replace `after_name`, and
+    `also_after` may follow the arguments. `sorts` says whether arguments are sorted by name.
     """
 
     open: str
@@ -44,15 +44,15 @@ class CallShape:
 
     @property
     def opening(self) -> tuple[str, str, str]:
-        """What comes before the trigger, the trigger, and what comes after it, of what calls begin with."""
+        """The parts of what calls begin with: before the trigger, the trigger, and after it."""
         return ("", self.trigger, "") if self.lead else self.open.partition(self.trigger)
 
     def write(self, calls: Sequence[Call | ToolCall]) -> str:
-        """The calls as a model writes them."""
+        """Return the calls as a model writes them."""
         return "".join(text for text, _ in self.spans(calls))
 
     def spans(self, calls: Sequence[Call | ToolCall]) -> Iterator[Span]:
-        """The same piece by piece."""
+        """Yield the calls piece by piece, as a model writes them."""
         for number, call in enumerate(calls):
             yield Span(self._filled(self.between if number else self.open, number), "answer")
             yield Span(call.name, "tool")
@@ -61,7 +61,7 @@ class CallShape:
         yield Span(self._filled(self.close, max(len(calls) - 1, 0)), "parameter")
 
     def ordered(self, value: Json) -> Json:
-        """A value with all names in the order in which they are written."""
+        """Return a value with all names in the order in which they are written."""
         if isinstance(value, list):
             return [self.ordered(item) for item in value]
         if not isinstance(value, dict):
@@ -69,14 +69,14 @@ class CallShape:
         return {name: self.ordered(value[name]) for name in self.names(value)}
 
     def names(self, names: Iterable[str]) -> list[str]:
-        """Names of arguments in their order."""
+        """Return the names of arguments in the order in which they are written."""
         if not self.sorts:
             return list(names)
         return sorted(names, key=str.lower if self.sorts == "any case" else None)
 
     @staticmethod
     def _filled(text: str, number: int) -> str:
-        """A text with an id and a number for its holes."""
+        """Return a text with its holes filled by an id and a number."""
         return text.replace(ID, f"{number:09}").replace(INDEX, str(number))
 
 
@@ -85,10 +85,10 @@ Kept = Literal["never", "within a turn", "always"]
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """What a template knows of thoughts. `on` and `off` are variables for it, None if it has no switch.
+    """What a template does about thoughts. `on` and `off` are its variables for them, None without a switch.
 
-    `key` is under which a message's thoughts are shown to it, empty if it shows none. With `in_words` the
-    switch is a word in the system prompt.
+    `key` is where a message's thoughts are shown to it, empty if it shows none. `off_word` is a word in the
+    system prompt that serves as the switch.
     """
 
     open: str = ""
@@ -116,9 +116,10 @@ _R1 = "<｜tool▁call▁begin｜>function<｜tool▁sep｜>"
 
 
 class Preset(NamedTuple):
-    """The form of a family. `marks` are texts of the templates it is for: all of one of these groups.
+    """The form of a family. `marks` are texts in the templates it is for: all of one of these groups.
 
-    With `always` it goes before what can be derived from the template. `words` stand around a reply.
+    With `always` it takes precedence over what can be derived from the template. `words` stand around a
+    reply.
     """
 
     name: str
@@ -135,7 +136,7 @@ def _listed(begin: str, end: str) -> CallShape:
 
 
 def _as_python(begin: str, end: str) -> CallShape:
-    """Calls as a list of Python's between two marks."""
+    """Calls as a Python list between two marks."""
     return CallShape(f"{begin}[", "(", _QUOTED, f")]{end}", trigger=begin, between="), ")
 
 
@@ -205,7 +206,7 @@ GEMMA = Preset("gemma", _LLAMA, (("<start_of_turn>", "<end_of_turn>"),))
 
 
 def preset_for(source: str, *, always: bool) -> Preset | None:
-    """The preset that a template's source asks for: the first of those that go before anything, or not."""
+    """Return the first preset for a template's source, among those with this `always`; None without one."""
     presets: Iterable[Preset] = plugins.registered().presets.values()
     for preset in presets:
         if preset.always == always and any(all(mark in source for mark in marks) for marks in preset.marks):

@@ -10,7 +10,7 @@ from rig.engine.grammar.language import BETWEEN_ITEMS, BETWEEN_KEY_AND_VALUE, Fr
 from rig.models import Notify
 from rig.paths import cache_directory
 
-if TYPE_CHECKING:  # forms of answers are known before a model library is loaded
+if TYPE_CHECKING:  # answer formats can be listed without loading a model library
     from rig.engine.core.llama import LlamaModel
     from rig.engine.core.tokenizer import Tokenizer
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # forms of answers are known before a model library is loaded
 def make_grammar(
     model: "LlamaModel", tokenizer: "Tokenizer", settings: EngineSettings, notify: Notify
 ) -> Grammar:
-    """The grammar for these settings. `notify` gets a line if compiling takes long."""
+    """Make the grammar for these settings. `notify` gets a line if compiling takes long."""
     if settings.grammar == "none":
         return FreeGrammar(tokenizer)
     if settings.grammar_engine == "outlines_core":
@@ -31,7 +31,7 @@ def make_grammar(
 
 
 def remark(settings: EngineSettings) -> str:
-    """What a person should know of the grammar before a run; empty if it is as it is by default."""
+    """Return what a person should know about the grammar before a run; empty for the default one."""
     if settings.grammar == "none":
         return "no grammar; answers are salvaged"
     parts = [
@@ -43,7 +43,7 @@ def remark(settings: EngineSettings) -> str:
 
 
 def fingerprint(settings: EngineSettings, salvage_rules: str) -> JsonObject:
-    """The part of the grammar that can change an answer, or the salvage rules if there is no grammar."""
+    """Return the part of the grammar that can change an answer, or the salvage rules without a grammar."""
     if settings.grammar == "none":
         return {"grammar": "none", "salvage_rules": salvage_rules}
     engine = settings.grammar_engine

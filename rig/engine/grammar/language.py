@@ -1,4 +1,4 @@
-"""What a model may write, as an answer format tells the grammar, and what holds a decoder to it.
+"""What a model may write: the language that an answer format gives the grammar, and what enforces it.
 
 Arguments are written as JSON, as Python, in a family's own spelling, or each in a tag.
 """
@@ -22,7 +22,7 @@ BETWEEN_KEY_AND_VALUE = ": "
 
 CDATA = "<![CDATA[", "]]>"
 UNSAFE = "<&\n"
-"""Characters of a string that is put into a CDATA section where a template does so."""
+"""Characters for which a string is put into a CDATA section, where a template does so."""
 
 
 class Span(NamedTuple):
@@ -34,11 +34,11 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """How a value is written. With a `quote` strings stand between two of them as they are, else as in JSON.
+    """How a value is written. With a `quote`, strings stand between two of them as they are, else as in JSON.
 
-    `bare_keys` are names in objects without quotes. `words` are those for true, false and null. With `ascii`
-    JSON's strings escape all other characters. `python` is how Python shows a value. With `indent` JSON is
-    laid out over lines, `margin` spaces further in than the calls.
+    With `bare_keys`, names in objects have no quotes. `words` stand for true, false and null. With `ascii`,
+    JSON strings escape all other characters. With `python`, values are written as Python shows them. With
+    `indent`, JSON is laid out over lines, `margin` spaces further in than the calls.
     """
 
     quote: str = ""
@@ -52,7 +52,7 @@ class Spelling:
     margin: int = 0
 
     def write(self, value: Json) -> str:
-        """A JSON value as text."""
+        """Return a JSON value as text."""
         if self.python:
             return repr(value)
         if self.indent:
@@ -76,7 +76,7 @@ class Spelling:
         return json.dumps(value, ensure_ascii=self.ascii)
 
     def parts(self, arguments: Json) -> Iterator[Span]:
-        """The arguments of a call piece by piece."""
+        """Yield the arguments of a call piece by piece."""
         if self.indent:
             yield Span(self.write(arguments), "value")
         elif not arguments or not isinstance(arguments, dict):
@@ -117,18 +117,18 @@ class Tags:
     empty: str = ""
     spelling: Spelling = JSON
     words: tuple[str, str, str] = ("true", "false", "null")
-    """For true, false and null where one of them is the value itself."""
+    """The words for true, false and null where one of them is the whole value."""
     quoted: bool = False
-    """Whether strings are JSON's, quotes and all."""
+    """Whether strings are written as in JSON, with their quotes."""
     wrapped: bool = False
-    """Whether strings that could pass for tags stand in a CDATA section, as XML has them."""
+    """Whether strings that could be mistaken for tags stand in a CDATA section, as in XML."""
 
     def write(self, arguments: JsonObject) -> str:
-        """The arguments as text."""
+        """Return the arguments as text."""
         return "".join(text for text, _ in self.parts(arguments))
 
     def parts(self, arguments: JsonObject) -> Iterator[Span]:
-        """The arguments of a call piece by piece."""
+        """Yield the arguments of a call piece by piece."""
         join = ""
         for name, value in arguments.items():
             text, opened, closed = self.value(value), self.other_open, self.other_close
@@ -144,7 +144,7 @@ class Tags:
             yield Span(self.empty, "parameter")
 
     def value(self, value: Json) -> str:
-        """A value that is not a bare string."""
+        """Return the text of a value that is not a bare string."""
         if value is None or isinstance(value, bool):
             return self.words[(True, False, None).index(value)]
         return self.spelling.write(value)
@@ -152,21 +152,21 @@ class Tags:
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """Any text, up to and including `until`, at which it ends."""
+    """Any text that ends with the first `until`, which is part of it."""
 
     until: str
 
 
 @dataclass(frozen=True, slots=True)
 class RegexText:
-    """Text of a regular expression, such as an id, that cannot go on into what comes after it."""
+    """Text that matches a regular expression, such as an id, and cannot run on into what follows it."""
 
     regex: str
 
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """A call's arguments: an object of this narrowed schema, written in this way."""
+    """A call's arguments: an object that satisfies a narrowed schema, written in a style."""
 
     schema: JsonObject
     style: Spelling | Tags
@@ -174,19 +174,19 @@ class Arguments:
 
 @dataclass(frozen=True, slots=True)
 class Maybe:
-    """Parts that can be left out together."""
+    """Parts that can only be left out together."""
 
     parts: "Pattern"
 
 
 Part: TypeAlias = str | JsonObject | Raw | Maybe | RegexText | Arguments
-"""Of a call's text: itself, a JSON value of this schema, raw text, what can be left out, and so on."""
+"""A part of a call's text: fixed text, a JSON value of a schema, raw text, an optional part, and so on."""
 Pattern: TypeAlias = tuple[Part, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Thoughts:
-    """What a model thinks before it answers, between two marks. `is_open`: the prompt ends within it."""
+    """What a model thinks before it answers, between two marks. `is_open`: the prompt ends between them."""
 
     open: str
     close: str
@@ -195,16 +195,15 @@ class Thoughts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Language:
-    """What a model may write. With a `schema` that is JSON which satisfies it, and nothing else.
+    """What a model may write. With a `schema` it is JSON that satisfies the schema, and nothing else.
 
-    Otherwise it is `prefix`, one of `calls`, after every `separator` another one, and `suffix`. Without a
-    separator there is one call at most. Where there is a `trigger`, words may come before it and the calls
-    follow on it; and there may be words alone, with no trigger in them. With a `lead` the first trigger
-    stands in the prompt already: calls come at once, and words only behind the lead. `replies` are calls that
-    stand for a reply; there are none where calls are required. Calls can be `required`, where `call_lead`
-    comes before the trigger, or there can be `none`. `thoughts` come before anything else. `marks` are the
-    special tokens that may stand in words; like those of the calls they are spelled out
-    in its text.
+    Otherwise it is `prefix`, one of `calls`, another one after every `separator`, and `suffix`. Without a
+    separator there is one call at most. With a `trigger`, words may come before it and the calls follow it;
+    there may also be words alone, without a trigger in them. With a `lead`, the prompt contains the first
+    trigger already: calls come at once, and words only after the lead. `replies` are calls that stand for a
+    reply; they are left out where calls are required. Calls can be `required`, with `call_lead` before the
+    trigger, or there can be `none`. `thoughts` come before anything else. `marks` are the special tokens that
+    words may contain; like those of calls, they are spelled out in the text.
     """
 
     schema: JsonObject | None = None
@@ -222,7 +221,7 @@ class Language:
 
     @property
     def markers(self) -> Iterator[str]:
-        """Every piece of text that calls are written with, for any call."""
+        """Every piece of text that any call is written with."""
         yield from (self.trigger, self.lead, self.call_lead)
         for pattern in (*map(as_pattern, (self.prefix, self.separator, self.suffix)), *self.calls):
             yield from _markers(pattern)
@@ -231,12 +230,12 @@ class Language:
 
 
 def as_pattern(text: str | Pattern) -> Pattern:
-    """A pattern; a text alone is one of its own."""
+    """Return a pattern as it is, and a text as a pattern of this one part."""
     return ((text,) if text else ()) if isinstance(text, str) else text
 
 
 def spelling_of(language: Language) -> Spelling:
-    """How values are spelled in the arguments of a language; all of them alike."""
+    """Return how values are spelled in the arguments of a language, which is the same in all of them."""
     styles = (part.style for call in language.calls for part in call if isinstance(part, Arguments))
     style = next(styles, JSON)
     return style.spelling if isinstance(style, Tags) else style
@@ -256,45 +255,45 @@ def _markers(pattern: Pattern) -> Iterator[str]:
                 yield from (tags.other_close, tags.join, tags.empty, tags.spelling.quote)
 
 
-if TYPE_CHECKING:  # forms of answers are known before a model library is loaded
+if TYPE_CHECKING:  # answer formats can be listed without loading a model library
     from rig.engine.core.tokenizer import Tokenizer
 
 Mask = npt.NDArray[np.bool_]
-"""Which tokens may come next, shape (n_vocab,). The one who asked may change it."""
+"""Which tokens may come next, shape (n_vocab,). The caller may change it."""
 
 
 class ConstraintError(Exception):
-    """The grammar engine failed: a grammar it cannot compile, or a state it cannot go on from."""
+    """The grammar engine failed: it cannot compile a grammar, or cannot go on from a state."""
 
 
 class Constraint(Protocol):
-    """The state of one generation. Every method raises ConstraintError, and continues to do so afterwards."""
+    """The state of one generation. A method that fails raises ConstraintError, and so do all later calls."""
 
     def allowed(self) -> Mask:
-        """Which tokens may come next, those that end a generation included where they may."""
+        """Return which tokens may come next, including those that may end the generation."""
 
     def accept(self, token: int) -> None:
-        """Continue with a token that was allowed."""
+        """Continue with a token, which must be allowed."""
 
     def forced(self) -> list[int]:
-        """The tokens that must come next, no matter what the model says; this call accepts them."""
+        """Return the tokens that must come next, whatever the model would choose; this call accepts them."""
 
     @property
     def complete(self) -> bool:
-        """Whether the text is whole and nothing can be added to it."""
+        """Whether the text is complete and nothing can be added to it."""
 
 
 class Grammar(Protocol):
-    """Makes constraints, for one model and its settings."""
+    """Makes constraints for one model and its settings."""
 
     def start(self, language: Language) -> Constraint:
-        """A fresh constraint to a language. Raises ConstraintError for one it cannot enforce."""
+        """Return a new constraint to a language. Raises ConstraintError for one that it cannot enforce."""
 
 
 class FreeConstraint:
-    """One free generation. Control tokens stay out of it, but for the end and the format's own marks.
+    """One free generation. It has no control tokens except those that end it and the format's own marks.
 
-    Of the tokens that end it some may only end thoughts, once these are opened.
+    Once thoughts are open, a token that closes them does not end the generation.
     """
 
     def __init__(
@@ -321,7 +320,7 @@ class FreeConstraint:
 
 
 class FreeGrammar:
-    """Makes free constraints; of a language they heed the special tokens it is written with."""
+    """Makes free constraints, which heed only the special tokens that a language is written with."""
 
     def __init__(self, tokenizer: "Tokenizer") -> None:
         self._tokenizer = tokenizer
@@ -334,7 +333,7 @@ class FreeGrammar:
         return FreeConstraint(*self._masks(language))
 
     def _mask(self, language: Language) -> tuple[Mask, frozenset[int], frozenset[int], frozenset[int]]:
-        """What may be written, what of it ends the answer, and what opens and closes thoughts alone."""
+        """Return the allowed tokens, those that end the answer, and those that open and close thoughts."""
         specials, thoughts = self._tokenizer.specials, language.thoughts
 
         def tokens_in(texts: str | frozenset[str]) -> frozenset[int]:

@@ -1,11 +1,11 @@
 """What a model may write as a Lark grammar for llguidance: thoughts, words, calls between markers, values.
 
-llguidance's own way to write JSON fixes the order of an object's properties, and of numbers between bounds it
-leaves some out, such as 0.1 of those from 0 to 0.15. Here an object whose properties may come in any order is
-a walk over the sets of names that are still to come: one rule for each set, so that no name comes twice and
-no required one is left out. Where objects can stand side by side all are written here, none in llguidance's
-way: its lexer takes the longest piece that begins like the text, and would lose those that are cut into other
-pieces.
+llguidance's own way to write JSON fixes the order of an object's properties, and leaves out some numbers
+between bounds, such as 0.1 between 0 and 0.15. Here an object whose properties may come in any order is a
+walk over the sets of names that are still to come: one rule for each set, so that no name comes twice and no
+required one is left out. Where objects can stand side by side, all are written here and none in llguidance's
+way: its lexer takes the longest piece that begins like the text, and would lose objects that are cut into
+other pieces.
 
 Markers that are special tokens of a model's file are written as such, because text never passes for them;
 others are text. Words continue until the trigger, which llguidance's lexer finds at any boundary between
@@ -38,11 +38,11 @@ from rig.engine.grammar.patterns import decimals, integers
 from rig.engine.grammar.schema import parts_of
 
 MOST_PROPERTIES = 10
-"""2^10 sets of names; an object with one more doubles that."""
+"""They make 2^10 sets of names; each further property doubles that."""
 MOST_RULES = 20_000
-"""Of a whole grammar; some 30 tools of 10 parameters each."""
+"""The most rules of a whole grammar: some 30 tools of 10 parameters each."""
 _BARE_NAME = "[A-Za-z0-9_.-]{1,200}"
-"""A name without quotes, in an object that declares none."""
+"""A name without quotes, in an object whose names are not declared."""
 _PYTHON_TEXT = (
     r"'(?:[^'\\\x00-\x1f]|\\(?:['\"\\nrt]|x[0-9a-f]{2}))*'"
     r"|\"(?:[^\"\\\x00-\x1f]|\\(?:['\"\\nrt]|x[0-9a-f]{2}))*\""
@@ -53,14 +53,14 @@ _ASCII_CHARACTER = (
 )
 _ANY = "/(?s:.+)/"
 _GAP = r"/[ \n]{1,4}/"
-"""White space that may follow on thoughts where calls must."""
+"""White space that may follow thoughts where calls are required."""
 
 
 def grammar(language: Language, specials: Mapping[str, int], *, free_order: bool) -> str:
-    """The grammar of a language. `specials` are the file's special tokens by spelling.
+    """Return the grammar of a language. `specials` are the file's special tokens by spelling.
 
-    With `free_order` properties may come in any, but in the outermost objects, which are the form of an
-    answer. Raises ConstraintError for an object of too many properties to go through in any order.
+    With `free_order`, properties may come in any order, except in the outermost objects, which are the form
+    of an answer. Raises ConstraintError for an object with too many properties for any order.
     """
     writer = _Writer(spelling_of(language), specials, free_order=free_order)
     if language.schema is not None:
@@ -70,12 +70,12 @@ def grammar(language: Language, specials: Mapping[str, int], *, free_order: bool
 
 
 def holds(schema: JsonObject, kind: str) -> bool:
-    """Whether there is a value of this type in a narrowed schema."""
+    """Return whether a narrowed schema has a value of this type anywhere."""
     return any(part.get("type") == kind for part in parts_of(schema))
 
 
 def json_options(spelling: Spelling) -> JsonObject:
-    """What llguidance is told about JSON: both separators, and no other white space."""
+    """Return llguidance's options for JSON: both separators, and no other white space."""
     return {
         "whitespace_flexible": False,
         "item_separator": spelling.between_items,
@@ -84,7 +84,7 @@ def json_options(spelling: Spelling) -> JsonObject:
 
 
 class _Property(NamedTuple):
-    """A property of an object as Lark: what stands before its value, first of all or after another."""
+    """A property of an object in Lark: what precedes its value as the first or a later one, and its rule."""
 
     name: str
     first: str
@@ -94,7 +94,7 @@ class _Property(NamedTuple):
 
 
 class _Writer:
-    """Collects the rules of a grammar, whose values are in one spelling."""
+    """Collects the rules of a grammar whose values share one spelling."""
 
     def __init__(self, spelling: Spelling, specials: Mapping[str, int], *, free_order: bool) -> None:
         self.free_order = free_order
@@ -109,7 +109,7 @@ class _Writer:
         self._fresh = 0
 
     def written(self, start: str) -> str:
-        """The whole grammar, from what it begins with and all rules so far."""
+        """Return the whole grammar: the start rule and all rules so far."""
         return "\n".join([f"start: {start}", *self._rules, ""])
 
     def add(self, name: str, body: str) -> None:
@@ -122,12 +122,12 @@ class _Writer:
         self._rules.append(f"{name}: {body}")
 
     def fresh(self, kind: str) -> str:
-        """A name that no rule has yet."""
+        """Return a name that no rule has yet."""
         self._fresh += 1
         return f"{kind}{self._fresh}"
 
     def value(self, schema: JsonObject, *, outermost: bool = False) -> str:
-        """The name of the rule of a value; equal schemas share one."""
+        """Return the name of a value's rule, adding the rule if needed; equal schemas share one."""
         key = json.dumps([schema, outermost])
         if key not in self._names:
             name = self._names[key] = f"v{len(self._names)}"
@@ -158,7 +158,7 @@ class _Writer:
         return _by_llguidance(schema, json_options(spelling)) if self._is_json else self._scalar(schema)
 
     def _scalar(self, schema: JsonObject) -> str:
-        """A value that is neither list nor object in a spelling that is not JSON's."""
+        """Return the rule of a value that is neither list nor object, in a spelling other than JSON's."""
         spelling = self._spelling
         true, false, null = spelling.words
         match schema["type"]:
@@ -192,10 +192,10 @@ class _Writer:
     def ordered(
         self, members: Sequence[_Property], name: str, end: str, empty: str, *, free_order: bool
     ) -> str:
-        """An object of these members, then `end`; `empty` is one of none. Rules are called after `name`."""
+        """Return an object of these members and `end`, or `empty` for none. Rules are named after `name`."""
         if free_order:
             return self._in_any_order(members, name, end, empty)
-        # Rule by rule from the last property back: what may follow once all before are through.
+        # Rule by rule from the last property back: what may follow after all earlier ones.
         following, firsts, may_be_empty = end, [], True
         for number, member in reversed(list(enumerate(members))):
             firsts.append(f"{member.first} {member.value} {following}")
@@ -218,7 +218,7 @@ class _Writer:
             )
 
         def steps(left: int) -> list[tuple[_Property, str]]:
-            """For every member that is left its value, and the rule of what is left then."""
+            """Return every member that is left, as its value and the rule of what is left after it."""
             return [
                 (member, f"{member.value} {name}_{left & ~(1 << number)}")
                 for number, member in enumerate(members)
@@ -244,7 +244,7 @@ class _Writer:
         return some if low else f'{some} | "[" "]"'
 
     def raw(self, schema: JsonObject, close: str) -> str:
-        """A string as it is, and the text that closes it, which is not in it."""
+        """Return the rule of an unescaped string that ends at the first `close`."""
         if "enum" in schema or "const" in schema:
             return " | ".join(f"{self.literal(value)} {self.literal(close)}" for value in _values_of(schema))
         if "pattern" in schema:
@@ -264,7 +264,7 @@ class _Writer:
         return f"{name} {after}"
 
     def until(self, text: str) -> str:
-        """Any text up to and including this one."""
+        """Return the rule of any text up to and including the first `text`."""
         first, *rest = self.pieces(text)
         if first in self._specials:
             return f"ANY? {self.literal(text)}"
@@ -275,18 +275,18 @@ class _Writer:
         return " ".join([self._names[key], *map(self._piece, rest)])
 
     def literal(self, text: str) -> str:
-        """A text, its special tokens as such."""
+        """Return the rule of a fixed text; special tokens in it are written as tokens."""
         return " ".join(map(self._piece, self.pieces(text)))
 
     def _piece(self, piece: str) -> str:
         return f"<[{self._specials[piece]}]>" if piece in self._specials else _literal(piece)
 
     def pieces(self, text: str) -> list[str]:
-        """Special tokens, and what is between them."""
+        """Split a text into its special tokens and the pieces between them."""
         return [piece for piece in self._special.split(text) if piece] or [""]
 
     def answer(self, language: Language) -> str:
-        """What a generation begins with."""
+        """Return the rule of a whole answer."""
         calls = language.calls + (() if language.choice == "required" else language.replies)
         self.add("call", " | ".join(map(self._pattern, calls)) or '""')
         another = f"({self._pattern(as_pattern(language.separator))} call)*" if language.separator else ""
@@ -317,7 +317,7 @@ class _Writer:
         return " | ".join(filter(None, [calls, f"{self.literal(language.lead)} ({words})"]))
 
     def _words(self, language: Language, calls: str) -> str:
-        """Words, and the calls that may follow on the trigger, which words do not hold, not even as text."""
+        """Return the rule of words and calls after them; words never contain the trigger, even as text."""
         first = _in_regex(self.pieces(language.trigger)[0])
         self.add("WORDS", f"{_ANY} & ~/(?s:.*){first}(?s:.*)/")
         marks = " | ".join(map(self.literal, sorted(language.marks & self._specials.keys())))
@@ -345,7 +345,7 @@ class _Writer:
         return self.value(part)
 
     def _tagged(self, schema: JsonObject, tags: Tags) -> str:
-        """All arguments of a call, each with its tags."""
+        """Return the name of the rule of a call's arguments, each with its tags."""
         name, empty, later = self.fresh("o"), self.literal(tags.empty), self.literal(tags.join)
         arguments = {key: self._argument(key, inner, tags) for key, inner in schema["properties"].items()}
         required = schema.get("required", ())
@@ -354,7 +354,7 @@ class _Writer:
         return name
 
     def _argument(self, key: str, schema: JsonObject, tags: Tags) -> str:
-        """The rule of one argument: its name, and each way to write its value."""
+        """Return the name of the rule of one argument: its tags, and each way to write its value."""
         name = self.fresh("a")
         parts = [part for option in schema.get("anyOf", [schema]) for part in _by_type(option)]
         self.add(name, " | ".join(self._written(key, part, tags) for part in parts))
@@ -380,33 +380,33 @@ def _by_llguidance(schema: JsonObject, options: JsonObject) -> str:
 
 
 def _values_of(schema: JsonObject) -> Sequence[Any]:
-    """The values of a schema that lists them; none if it does not."""
+    """Return the values that a schema lists; none if it does not list any."""
     values: Sequence[Any] = schema.get("enum", [schema["const"]] if "const" in schema else ())
     return values
 
 
 def _counted(schema: JsonObject) -> str:
-    """How many characters a string may have, as a regular expression repeats them."""
+    """Return the number of characters that a string may have, as a quantifier of a regular expression."""
     return f"{{{schema.get('minLength', 0)},{schema.get('maxLength', '')}}}"
 
 
 def _literal(text: str) -> str:
-    """A Lark string; it has JSON's escapes, but DEL, which JSON need not escape, it has only escaped."""
+    """Return a Lark string. It has JSON's escapes, but DEL must be escaped as well."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _in_regex(text: str) -> str:
-    """A text as a regular expression between slashes."""
+    """Return a regular expression, for use between slashes, that matches a text."""
     return "".join(char if char.isalnum() or not char.isascii() else f"\\x{ord(char):02x}" for char in text)
 
 
 def _in_slashes(regex: str) -> str:
-    """A regular expression between slashes."""
+    """Escape the slashes of a regular expression, for use between slashes."""
     return re.sub(r"(?<!\\)((?:\\\\)*)/", r"\1\\/", regex)
 
 
 def _by_type(schema: JsonObject) -> list[JsonObject]:
-    """A schema; of values of several types one for its strings, and one for the others."""
+    """Split a schema that lists values into one for strings and one for the others; keep any other schema."""
     if not isinstance(values := schema.get("enum"), list):
         return [schema]
     texts = [value for value in values if isinstance(value, str)]
@@ -415,7 +415,10 @@ def _by_type(schema: JsonObject) -> list[JsonObject]:
 
 
 def _word(schema: JsonObject, tags: Tags) -> str:
-    """True, false or null as a value of its own, in the family's words and in JSON's."""
+    """Return the rule of true, false or null as a whole value, in the family's words and in JSON's.
+
+    It is empty for a schema that has none of them.
+    """
     values = _values_of(schema)
     if not values:
         values = {"boolean": (True, False), "null": (None,)}.get(str(schema.get("type")), ())

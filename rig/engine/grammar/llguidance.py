@@ -24,10 +24,10 @@ from rig.errors import RigError
 
 
 class LLGuidanceConstraint:
-    """The state of one generation under a grammar. Of `ends` none is allowed.
+    """The state of one generation under a grammar. None of the tokens in `ends` is ever allowed.
 
-    JSON ends by itself where the grammar does; words, and calls that others can follow, end where the model
-    ends them.
+    JSON ends by itself where the grammar does. The model decides where words end, and calls that others can
+    follow.
     """
 
     def __init__(self, matcher: Any, n_vocab: int, ends: npt.NDArray[np.intp]) -> None:
@@ -72,7 +72,7 @@ class LLGuidanceConstraint:
 class LLGuidanceGrammar(LLGuidanceBackend):  # type: ignore[misc]
     """Outlines' llguidance backend over a GGUF file's exact bytes and all its end-of-generation tokens.
 
-    With `free_order` parameters may come in any order, else they come in the schema's.
+    With `free_order` parameters may come in any order, otherwise in the schema's.
     """
 
     def __init__(self, model: LlamaModel, tokenizer: Tokenizer, *, free_order: bool = False) -> None:
@@ -80,7 +80,7 @@ class LLGuidanceGrammar(LLGuidanceBackend):  # type: ignore[misc]
         self.tensor_library_name = "numpy"
         try:
             self.llg_tokenizer = llguidance.LLTokenizer.from_llamacpp(
-                # It takes one that begins with 0xff, as no text does, for special.
+                # A token that begins with 0xff, as no text does, counts as special.
                 tokens=[
                     b"\xff" + tokenizer.special_text(token).encode()
                     if tokenizer.is_control(token)
@@ -102,7 +102,7 @@ class LLGuidanceGrammar(LLGuidanceBackend):  # type: ignore[misc]
         self._matcher = lru_cache(maxsize=64)(self._compile)
 
     def start(self, language: Language) -> LLGuidanceConstraint:
-        """A fresh constraint to a language. Raises ConstraintError for one it cannot enforce."""
+        """Return a new constraint to a language. Raises ConstraintError for one that it cannot enforce."""
         ends = self._ends if language.schema else self._ends[:0]
         return LLGuidanceConstraint(self._matcher(language).deep_copy(), self._n_vocab, ends)
 
@@ -117,13 +117,13 @@ class LLGuidanceGrammar(LLGuidanceBackend):  # type: ignore[misc]
         # llguidance's own way of writing JSON leaves some numbers out.
         if schema is None or self._free_order or lark.holds(schema, "number"):
             text = lark.grammar(language, self._specials, free_order=self._free_order)
-            # Outlines' way for grammars guesses their dialect from what is in them, tools' names included.
+            # Outlines would guess a grammar's dialect from its content, tools' names included.
             return str(llguidance.LLMatcher.grammar_from_lark(text))
         checked = {**json.loads(JsonSchema(schema).schema), "x-guidance": lark.json_options(JSON)}
         return str(self.get_json_schema_logits_processor(json.dumps(checked)).grammar)
 
 
 def _in_a_line(error: str) -> str:
-    """What llguidance says is wrong: its first line, with the last where that one only announces it."""
+    """Return llguidance's error in one line: its first line, plus the last if the first ends with a colon."""
     lines = error.strip().splitlines() or [""]
     return f"{lines[0]} {lines[-1].strip()}" if lines[0].endswith(":") else lines[0]

@@ -39,14 +39,14 @@ from rig.models import Notify
 NAME = f"outlines_core {version('outlines_core')}"
 
 SECONDS = 50
-"""Of computing, to build one automaton. 28 tools take 35 s with a vocabulary of 262,144 tokens."""
+"""Seconds of computing to build one automaton. 28 tools take 35 s with a vocabulary of 262,144 tokens."""
 MEMORY_BYTES = 2000 << 20
 MOST_KEPT_BYTES = 512 << 20
-"""Of automata in the cache folder."""
+"""The most bytes of automata in the cache folder."""
 _PATIENCE_S = 150.0
-"""By the clock, for a machine that is busy."""
+"""The limit by the clock, for a machine that is busy."""
 _LONGEST = 1 << 20
-"""Characters of a regular expression; far fewer already take minutes and gigabytes to become an index."""
+"""The most characters of a regular expression; far fewer already take minutes and gigabytes to build."""
 _REMEDY = "use --grammar-engine llguidance, or offer fewer or simpler tools"
 
 _ESCAPES = r'\\(?:["\\bfnrt]|u00(?:[01][0-9a-fA-F]|7[fF]))'
@@ -77,9 +77,9 @@ class OutlinesCoreConstraint:
         self._current = None
 
     def forced(self) -> list[int]:
-        """The tokens that are the only ones of the vocabulary to fit.
+        """Return the coming tokens for as long as exactly one token of the vocabulary fits, and accept them.
 
-        llguidance finds more: it also takes text that is forced but can be cut into tokens in several ways.
+        llguidance finds more: it also counts text that is forced but can be cut into tokens in several ways.
         """
         tokens: list[int] = []
         while np.count_nonzero(bits := self._bits()) == 1:
@@ -102,10 +102,10 @@ class OutlinesCoreConstraint:
 
 
 class OutlinesCoreGrammar:
-    """outlines_core over a GGUF file's exact bytes. Tokens of equal bytes stand side by side.
+    """outlines_core over a GGUF file's exact bytes. Tokens with equal bytes are allowed together.
 
-    It holds a model to JSON, and refuses other forms of answers: an automaton cannot wait for a mark.
-    Automata are kept in the folder `cache`.
+    It enforces JSON and refuses other answer formats, because an automaton cannot wait for a mark. Automata
+    are kept in the folder `cache`.
     """
 
     def __init__(self, tokenizer: Tokenizer, cache: Path, notify: Notify) -> None:
@@ -122,7 +122,7 @@ class OutlinesCoreGrammar:
         self._index = lru_cache(maxsize=4)(self._compile)
 
     def start(self, language: Language) -> OutlinesCoreConstraint:
-        """A fresh constraint to a language. Raises ConstraintError if it is too large or no JSON."""
+        """Return a new constraint to a language. Raises ConstraintError if it is too large, or not JSON."""
         if language.schema is None:
             raise ConstraintError(
                 "outlines_core takes answers in JSON alone, not in a model's own form;"
@@ -141,7 +141,7 @@ class OutlinesCoreGrammar:
             if (state := self._cache.load(key)) is not None:
                 return Index.from_binary(state)
         self._notify(f"{NAME} compiles the grammar; it is kept, so that this takes long only once")
-        # outlines_core knows one token for the end. It gets one that no model has, so that all are alike.
+        # outlines_core has one token for the end. It gets an id that no model has, so that all are alike.
         state = _build(regex, self._n_vocab, self._pieces)
         with suppress(OSError):
             self._cache.save(key, state)
@@ -149,10 +149,10 @@ class OutlinesCoreGrammar:
 
 
 def _term(schema: JsonObject) -> Term:
-    """The JSON texts that satisfy a narrowed schema; a whole answer must be an object.
+    """Return a term for the JSON texts that satisfy a narrowed schema. A whole answer must be an object.
 
     outlines_core's automata stop at the first alternative that matches: of 1|12 they would never see the 12.
-    No text of an object is the beginning of another, so objects lose nothing to that.
+    No text of an object is the beginning of another, so objects lose nothing.
     """
     match schema:
         case {"anyOf": options}:
@@ -189,7 +189,7 @@ def _value(value: Json) -> Term:
 
 
 def _character(character: str) -> Term:
-    """How JSON text may hold a character: one way, and for control characters by their number too."""
+    """Return a term for a character in JSON text: one spelling, and the number too for control characters."""
     text = json.dumps(character, ensure_ascii=False)[1:-1]
     if character >= " " and character != "\x7f":
         return String(text)
@@ -208,7 +208,7 @@ def _items(opening: str, item: Term, closing: str, low: int, high: int | None) -
 
 
 def _members(properties: JsonObject, required: Sequence[str]) -> Term:
-    """Members in their order, each required or not: one alternative for each that can come first."""
+    """Return a term for members in their order, with one alternative for each member that can come first."""
     keys = {name: json.dumps(name, ensure_ascii=False) + BETWEEN_KEY_AND_VALUE for name in properties}
     terms = [keys[name] + _term(inner) for name, inner in properties.items()]
     later: list[Term] = [
@@ -228,7 +228,7 @@ def _repeated(term: Term, low: int, high: int | None) -> Term:
 
 
 def _build(regex: str, end: int, pieces: dict[bytes, list[int]]) -> bytes:
-    """The state of an automaton that another process builds. Raises ConstraintError if it cannot."""
+    """Build an automaton in another process and return its state. Raises ConstraintError if that fails."""
     program = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import _main; _main()"
     try:
         process = subprocess.run(
@@ -253,7 +253,7 @@ def _build(regex: str, end: int, pieces: dict[bytes, list[int]]) -> bytes:
 
 
 def _main() -> None:
-    """Build the automaton that stdin asks for. Write its state to stdout; or the fault, and exit with 1."""
+    """Build the automaton that stdin asks for and write its state to stdout, or the fault and exit with 1."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     regex, end, pieces, memory, seconds = pickle.load(sys.stdin.buffer)
     limit_memory(memory)

@@ -1,8 +1,8 @@
 """Regular expressions that every part of rig reads alike: both grammar engines, and Python's `re` afterwards.
 
 JSON Schema's patterns are ECMAScript's; the engines have Rust's, the validator has Python's, and one of the
-engines matches the JSON text instead of the string that it stands for. A pattern is therefore written again
-from the parts that mean the same everywhere, and over characters that JSON spells in one way only.
+engines matches the JSON text instead of the string in it. So a pattern is rewritten from the parts that mean
+the same everywhere, over characters that JSON spells in one way only.
 
 Strings of a named format have such patterns, too: a date is a date of the calendar, in leap years too; times
 have 24 hours; both have all their digits. No pattern can promise that a day lies in the future, or that an
@@ -18,7 +18,7 @@ from typing import Any
 
 # 0001 to 9999, as Python's datetime has them.
 _YEAR = "(?:[0-9]{3}[1-9]|[0-9]{2}[1-9]0|[0-9][1-9]00|[1-9]000)"
-# Of the Gregorian calendar, from 0004 on.
+# Leap years of the Gregorian calendar, from 0004 on.
 _LEAP_YEAR = "(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:0[48]|[2468][048]|[13579][26])00)"
 _DAY = (
     "(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])"
@@ -63,19 +63,19 @@ NAMED: Mapping[str, Mapping[str, str]] = {
 
 
 def version() -> str:
-    """Changes with any of the patterns; part of the fingerprint of arms that they are enforced in."""
+    """Return a hash that changes with any pattern; it is in the fingerprint of arms that enforce formats."""
     return hashlib.sha256(json.dumps(NAMED).encode()).hexdigest()[:16]
 
 
 MOST = 256
-"""The highest count in a quantifier, and of characters or items asked for: automata grow with it."""
+"""The highest count in a quantifier, and the most characters or items: automata grow with these."""
 
 _ESCAPED = ((0x00, 0x1F), (0x22, 0x22), (0x5C, 0x5C), (0x7F, 0x7F), (0xD800, 0xDFFF))
-"""Characters that JSON text does not hold as they are: controls, quote, backslash, DEL; and surrogates."""
+"""Characters that JSON text escapes or cannot contain: controls, quote, backslash, DEL; and surrogates."""
 
 _ALL = ((0x00, 0x10FFFF),)
 _SHORTHANDS = {"d": ((48, 57),), "w": ((48, 57), (65, 90), (95, 95), (97, 122)), "s": ((32, 32),)}
-"""ASCII alone, as in ECMAScript; of white space only the space is left, the rest would be escaped."""
+"""ASCII only, as in ECMAScript. The only white space is the space, since JSON would escape the rest."""
 
 _TOKEN = re.compile(
     r"(?P<class>\[\^?\]?(?:\\.|[^\]\\])*\])"
@@ -94,9 +94,9 @@ Ranges = tuple[tuple[int, int], ...]
 
 
 def canonical(pattern: str) -> str:
-    """The pattern in the form that all read alike, `^(?:…)$`. Raises ValueError with a reason.
+    """Return a pattern in the form that all read alike, `^(?:…)$`. Raises ValueError with a reason.
 
-    It may be narrower than it was, never wider: characters that JSON would escape are left out of classes.
+    The result may be narrower, never wider: characters that JSON would escape are left out of classes.
     """
     if not pattern.startswith("^") or not re.search(r"(?<!\\)(?:\\\\)*\$\Z", pattern):
         raise ValueError("it has to begin with ^ and end with $")
@@ -162,7 +162,7 @@ def _shorthand(letter: str) -> Ranges:
 
 
 def _plain(part: str, *, in_class: bool = False) -> str:
-    """The character that a literal or an escaped one stands for."""
+    """Return the character that a literal or an escape stands for. Raises ValueError."""
     character = part[-1]
     if part[0] == "\\" and len(part) == 2 and (character.isalnum() or not character.isascii()):
         raise ValueError(f"{part!r} is not understood")
@@ -196,14 +196,17 @@ def _member(code: int) -> str:
 
 
 def integers(low: int, high: int) -> str:
-    """The integers from `low` to `high`, both included, as JSON writes them; `-0` where negatives may be."""
+    """Return a regular expression for the integers from `low` to `high`, inclusive, as JSON writes them.
+
+    It allows `-0` where it allows negative numbers.
+    """
     return _signed(low, high, _digits)
 
 
 def decimals(low: float, high: float) -> str:
-    """The numbers from `low` to `high`, both included, with any number of digits after the point, or none.
+    """Return a regular expression for the numbers from `low` to `high`, inclusive, with any number of digits.
 
-    Bounds are what their shortest decimal says. Reading a text as a double keeps it within them, since
+    Bounds are taken at their shortest decimal. A text that is read as a double stays within them, since
     rounding keeps the order.
     """
     return _signed(Decimal(repr(low)), Decimal(repr(high)), _unsigned)
@@ -226,7 +229,7 @@ def _unsigned(low: Decimal, high: Decimal) -> str:
 
 
 def _split(number: Decimal) -> tuple[int, str]:
-    """The whole part, and the digits after the point without zeros at their end."""
+    """Split a number into its whole part and its digits after the point, without trailing zeros."""
     whole, _, digits = format(number, "f").partition(".")
     return int(whole), digits.rstrip("0")
 
@@ -237,7 +240,7 @@ def _fraction(low: str, high: str | None) -> str:
 
 
 def _tails(low: str, high: str | None) -> list[str]:
-    """The digits, at least one, that are a fraction from `low` to `high`, or from `low` on."""
+    """Return alternatives for the digits, one or more, of a fraction from `low` on, up to `high` if given."""
     if high == "":
         return ["0+"]
     if not low and high is None:
@@ -256,7 +259,10 @@ def _after(digit: int, low: str, high: str | None) -> str:
 
 
 def _digits(low: int, high: int) -> str:
-    """The natural numbers from `low` to `high`, in blocks that differ in one digit and all after it."""
+    """Return a regular expression for the natural numbers from `low` to `high`.
+
+    It goes through blocks that differ in one digit and all after it.
+    """
     parts = []
     while low <= high:
         places = 0

@@ -1,7 +1,7 @@
 """The JSON Schemas that rig enforces: the part that both engines and the validator understand alike.
 
-A schema is narrowed to that part: every answer that fits the narrowed schema fits the one it was made from.
-If it cannot be narrowed, it is refused, as a grammar that lets more through than the validator is of no use.
+A schema is narrowed to that part: every answer that fits the narrowed schema fits the original one. A schema
+that cannot be narrowed is refused, because a grammar must not allow more than the validator does.
 """
 
 import json
@@ -16,17 +16,17 @@ from rig.engine.grammar.patterns import MOST, NAMED, canonical
 from rig.errors import RigError
 
 RULES = "1"
-"""Version of what texts a schema stands for; part of the fingerprint of arms with a grammar."""
+"""The version of how schemas become texts; part of the fingerprint of arms with a grammar."""
 
 LARGEST = 10**15
-"""Numbers stay within ±10^15, with no exponent: written out or as a double they are the same, and finite."""
+"""Numbers stay within ±10^15, without exponents: as text or as a double they are the same, and finite."""
 
 _DOCUMENTATION = (
     *("description", "title", "default", "examples", "deprecated"),
     *("readOnly", "writeOnly", "$comment", "$schema"),
 )
 _MOST_PLACES = 30
-"""After the decimal point of a bound; each is a level of a regular expression."""
+"""The most decimals of a bound; each is a level of a regular expression."""
 _FORMATS = ("x-format", "format")
 _DEEPEST = 32
 
@@ -55,22 +55,23 @@ _ANYTHING: JsonObject = {
         {"type": "object", "additionalProperties": {"anyOf": _PLAIN}},
     ]
 }
-"""The values in an object that declares nothing: one more level of lists and objects."""
+"""The values of an object that declares nothing: one more level of lists and objects."""
 
 
 _Narrow: TypeAlias = Callable[[Any, str], JsonObject]
-"""Narrows a schema inside another one, with the name of its place."""
+"""Narrows a schema inside another one; the second argument names its place."""
 
 
 class SchemaError(RigError):
-    """A schema of a tool's parameters that rig cannot enforce; the line says where and why."""
+    """A schema of a tool's parameters cannot be enforced; the message says where and why, in one line."""
 
 
 def narrow(schema: Any, where: str, *, formats: bool, depth: int = 0) -> JsonObject:
-    """The part of a schema that is enforced. `where` names its place in messages, `depth` is in its whole.
+    """Return the part of a schema that is enforced. `where` names its place in messages, `depth` its nesting.
 
     With `formats`, `format` and `x-format` become patterns; without, they are documentation, as JSON Schema
-    has it. Keywords keep their order, and a schema that needs no narrowing its text. Raises SchemaError.
+    has it. Keywords keep their order, and a schema that needs no narrowing stays the same text. Raises
+    SchemaError.
     """
     if depth > _DEEPEST:
         raise SchemaError(f"{where}: nested deeper than {_DEEPEST} levels")
@@ -113,10 +114,10 @@ def _any_of(node: JsonObject, where: str, inside: _Narrow) -> JsonObject:
         raise SchemaError(f"{where}: {others[0]!r} beside anyOf cannot be enforced; move it into the options")
     if not isinstance(options, list) or not options:
         raise SchemaError(f"{where}: anyOf needs a list of schemas")
-    # Two options that are equal would make a text that can be read in two ways, and no more texts.
+    # Two equal options would allow no more texts, but make them readable in two ways.
     narrowed = (inside(option, where) for option in options)
     distinct = {json.dumps(option, sort_keys=True): option for option in narrowed}
-    # A lexer cannot tell an object of any names from other objects: it is left out where there are others.
+    # A lexer cannot tell objects with any names from other objects, so they are left out beside others.
     objects = [inner for option in distinct.values() for inner in _objects(option)]
     free = [inner for inner in objects if isinstance(inner["additionalProperties"], dict)]
     kept = free[:1] if len(free) == len(objects) else []
@@ -124,13 +125,13 @@ def _any_of(node: JsonObject, where: str, inside: _Narrow) -> JsonObject:
 
 
 def _objects(schema: JsonObject) -> list[JsonObject]:
-    """The objects that a narrowed schema may be."""
+    """Return the object schemas among the options of a narrowed schema."""
     inner = [inner_object for option in schema.get("anyOf", ()) for inner_object in _objects(option)]
     return [schema] if schema.get("type") == "object" else inner
 
 
 def _without(options: Iterable[JsonObject], dropped: list[JsonObject]) -> list[JsonObject]:
-    """Narrowed schemas without some of the objects that they may be, and none that may be no other."""
+    """Return narrowed schemas without the dropped objects; an option with nothing else is left out."""
     kept = []
     for option in options:
         if "anyOf" in option and dropped:
@@ -142,7 +143,7 @@ def _without(options: Iterable[JsonObject], dropped: list[JsonObject]) -> list[J
 
 
 def _only(schema: JsonObject, kind: Any) -> JsonObject:
-    """A schema of several types as far as it concerns one of them."""
+    """Return the part of a schema of several types that applies to one of them."""
     alien = frozenset().union(*_KEYWORDS.values(), _FORMATS if kind != "string" else ())
     alien -= _KEYWORDS.get(kind, frozenset()) if isinstance(kind, str) else frozenset()
     return {**{key: value for key, value in schema.items() if key not in alien}, "type": kind}
@@ -172,7 +173,7 @@ def _values(node: JsonObject, where: str) -> JsonObject:
 
 
 def _whole(value: Any) -> Any:
-    """A whole number without a decimal point, which is how one of the engines would write it anyway."""
+    """Return a whole number without a decimal point, as one of the engines would write it anyway."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -206,7 +207,7 @@ def _number(node: JsonObject, where: str, *, whole: bool) -> JsonObject:
     limits = {key: value for key, value in node.items() if key != "type"}
     for key, value in limits.items():
         is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-        # The places after the point; of a number with none the exponent is positive or zero.
+        # A number with digits after the point has a negative exponent: their count.
         if not is_number or int(Decimal(repr(value)).as_tuple().exponent) < -_MOST_PLACES:
             raise SchemaError(
                 f"{where}: {key} {_shown(value)} is not a number of at most {_MOST_PLACES} places"
@@ -228,7 +229,7 @@ def _number(node: JsonObject, where: str, *, whole: bool) -> JsonObject:
 
 
 def _beyond(bound: float, direction: float) -> float:
-    """A number just beyond a bound: the nearest there is, but at least a billionth away."""
+    """Return a number just beyond a bound: the nearest double, but at least a billionth away."""
     step = math.copysign(1e-9, direction)
     return bound + step if bound + step != bound else math.nextafter(bound, direction)
 
@@ -259,7 +260,7 @@ def _object(node: JsonObject, where: str, inside: _Narrow, *, is_outermost: bool
 
 
 def parts_of(schema: JsonObject) -> Iterator[JsonObject]:
-    """A narrowed schema, and all that are in it."""
+    """Yield a narrowed schema and all schemas inside it."""
     yield schema
     inner = (*schema.get("anyOf", ()), *schema.get("properties", {}).values())
     for part in (*inner, schema.get("items"), schema.get("additionalProperties")):
@@ -268,12 +269,12 @@ def parts_of(schema: JsonObject) -> Iterator[JsonObject]:
 
 
 def holds_any_names(schema: JsonObject) -> bool:
-    """Whether a narrowed schema has an object whose names are not declared. They may come twice in a text."""
+    """Return whether a narrowed schema has an object with undeclared names, which may come twice."""
     return any(isinstance(part.get("additionalProperties"), dict) for part in parts_of(schema))
 
 
 def _counts(node: JsonObject, lowest: str, highest: str, where: str) -> JsonObject:
-    """The node with its highest count at most what automata can bear."""
+    """Check a node's counts, and return it with the highest count limited to what automata can bear."""
     for key, most in ((lowest, MOST), (highest, math.inf)):
         value = node.get(key, 0)
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:

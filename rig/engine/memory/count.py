@@ -1,8 +1,8 @@
 """What a model takes on each device, as llama.cpp itself counts.
 
-It lays everything out, allocates nothing, and says in its log what it would put where, to the hundredth of a
-MiB. Weights are the exception: of them it only says on which device each layer is, and which tensors are
-elsewhere; their sizes are in the file.
+It lays everything out without allocating it, and logs what it would put where, to the hundredth of a MiB.
+Weights are the exception: the log only says on which device each layer is and which tensors are elsewhere;
+their sizes are in the file.
 """
 
 import platform
@@ -21,7 +21,7 @@ from rig.engine.memory.plan import Shape
 _REPACKED = {"Q4_0", "Q4_K", "Q2_K", "IQ4_NL", "MXFP4"}
 if platform.machine() in ("arm64", "aarch64"):
     _REPACKED |= {"Q5_K", "Q6_K", "Q8_0"}
-"""What llama.cpp's CPU backend has interleaved layouts for, given the processor's instructions."""
+"""Types for which llama.cpp's CPU backend has interleaved layouts, if the processor has the instructions."""
 
 _LAYER = re.compile(r"load_tensors: layer +\d+ assigned to device (\S+),")
 _BUFFER = re.compile(r"(\S+) +(?:compute|output) buffer size = +([\d.]+) MiB")
@@ -33,9 +33,10 @@ _OVERRIDDEN = re.compile(r"tensor (\S+) \(.*\) buffer type overridden to (\S+)")
 
 @dataclass(slots=True)
 class Needs:
-    """Bytes on one device, and how many layers it has; the output counts as one.
+    """What a model needs on one device in bytes, and how many layers it has there; the output counts as one.
 
-    `repacked` bytes of its weights the processor may have laid out anew, and then twice.
+    `repacked` are the bytes of its weights that may be laid out again for the processor, and then count
+    twice.
     """
 
     layers: int = 0
@@ -48,27 +49,27 @@ class Needs:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """What a model takes, by the device's name; `layers` are the devices of its layers, then the output's."""
+    """What a model takes, by device name; `layers` are the devices of its layers, then the output's."""
 
     layers: tuple[str, ...]
     devices: dict[str, Needs] = field(default_factory=dict)
 
     def on(self, device: str) -> Needs:
-        """The needs on a device; none on one that holds nothing."""
+        """Return the needs on a device; all zero if it holds nothing."""
         return self.devices.get(device, Needs())
 
 
 Counting: TypeAlias = Callable[[Shape], Count]
-"""Counts what a model takes in a shape. Raises RigError for what llama.cpp refuses, with its reason."""
+"""Counts what a model takes in a shape. Raises RigError, with the reason, if llama.cpp refuses it."""
 
 OpenContext: TypeAlias = Callable[..., LlamaContext]
-"""Opens a context for a model in a shape, with as many cells as follow from that or with a third argument."""
+"""Opens a context for a model in a shape, by default with the cells it needs; a third argument sets them."""
 
 
 class LlamaCount:
-    """Counts for one file, with contexts opened as they will be; what it has loaded is kept until `close`.
+    """Counts what one file takes, with contexts opened as a run opens them; its model is kept until `close`.
 
-    `placement` is where weights go, but for the layers and experts, which are a matter of the shape.
+    `placement` is where weights go, except for layers and experts, which the shape decides.
     """
 
     def __init__(self, path: Path, open_context: OpenContext, placement: Placement = ON_CPU) -> None:
@@ -81,7 +82,7 @@ class LlamaCount:
         self._counts: dict[Shape, Count] = {}
 
     def __call__(self, shape: Shape) -> Count:
-        """The count for a shape. Raises RigError for what llama.cpp refuses."""
+        """Return the count for a shape. Raises RigError if llama.cpp refuses it."""
         if shape not in self._counts:
             lines: list[str] = []
             with listening(lines.append):
@@ -96,14 +97,14 @@ class LlamaCount:
         return self._counts[shape]
 
     def close(self) -> None:
-        """Let go of the model that was loaded to count."""
+        """Free the model that was loaded to count."""
         if self._model is not None:
             self._model.close()
             self._model = None
 
 
 def read_log(log: str, tensors: Sequence[Tensor] = ()) -> Count:
-    """The count in what llama.cpp logged; what is on no device of a layer is on the machine."""
+    """Return the count that llama.cpp's log contains; what is on no layer's device is on the machine."""
     layers = tuple(_LAYER.findall(log))
     devices = {device: Needs(layers=count) for device, count in Counter(layers).items()}
     devices.setdefault(MACHINE, Needs())
@@ -128,9 +129,9 @@ def read_log(log: str, tensors: Sequence[Tensor] = ()) -> Count:
 def _add_weights(
     devices: dict[str, Needs], layers: Sequence[str], tensors: Sequence[Tensor], overridden: Mapping[str, str]
 ) -> None:
-    """Weights are where their layer is, the input on the machine; one that is the output, too, is on both.
+    """Add the weights: each on its layer's device, the input on the machine, a tied input and output on both.
 
-    What is `overridden`, by tensor, is in those buffers instead.
+    Tensors in `overridden` are in the buffers named there instead.
     """
     output = layers[-1] if layers else MACHINE
     is_tied = not any(tensor.name == "output.weight" for tensor in tensors)

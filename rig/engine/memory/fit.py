@@ -22,23 +22,23 @@ from rig.errors import RigError, counted
 from rig.models import Notify
 
 _COMPILED = {(name, name) for name in ("f16", "bf16", "q8_0", "q4_0")}
-"""Types of keys and values that llama.cpp's CUDA attention has kernels for, unless compiled with others."""
+"""Types of keys and values for which llama.cpp's CUDA attention is compiled by default."""
 
 
 LEAST_BATCH = 128
 LEAST_CONTEXT = 2048
-"""Where going down by itself ends; less can be asked for."""
+"""The lowest values that rig tries by itself; users can ask for less."""
 SEQUENCES = (8, 4, 2, 1)
 ALL_LAYERS = 512 + 1
-"""More than any model has; llama.cpp takes as many as there are."""
+"""More layers than any model has; llama.cpp takes as many as there are."""
 
 
 class Fit:
-    """Fits one model to the devices there are, for what the settings leave open.
+    """Fits one model to the available devices, for what the settings leave open.
 
-    Weights that are `loaded` already, for another who has them too, take nothing. Raises RigError for
-    settings that nothing could fulfil: more context than the model was made for, a GPU where there is none, a
-    quantized KV cache without flash attention.
+    Weights that are already `loaded` for another user take no more memory. Raises RigError for settings that
+    cannot be met: more context than the model was made for, a GPU where there is none, a quantized KV cache
+    without flash attention.
     """
 
     def __init__(
@@ -94,19 +94,19 @@ class Fit:
         self._n_cpu_moe = None if has_choice else min(asked or 0, self._layers)
 
     def best(self) -> FitPlan:
-        """The best plan that fits, or the one that lacks least where none does."""
+        """Return the best plan that fits; if none does, the one that lacks the least memory."""
         plans = [self._most_layers()]
         while not plans[-1].fits and (lower := self._lower(plans[-1])) is not None:
             plans.append(lower)
         return self._completed(plans[-1] if plans[-1].fits else min(plans, key=lambda plan: plan.missing))
 
     def lower(self, failed: FitPlan) -> FitPlan | None:
-        """The next plan to try when there was not memory enough for one; None if nothing is left open."""
+        """Return the next plan to try after one ran out of memory; None if nothing is left to give up."""
         lower = self._lower(failed)
         return None if lower is None else self._completed(lower)
 
     def _most_layers(self) -> FitPlan:
-        """With as many layers on GPUs as fit there, or as were asked for; the rest as one would like it."""
+        """Return the plan with as many layers on GPUs as fit or were asked for, and all else at its best."""
         asked = self._settings.n_gpu_layers
         layers = ALL_LAYERS if asked is None or asked < 0 else asked
         shape = self._start._replace(
@@ -124,7 +124,7 @@ class Fit:
         return self._last_fit(lambda n: shape._replace(n_gpu_layers=n), 0, plan.n_gpu_layers)
 
     def _last_fit(self, shape_of: Callable[[int], Shape], fitting: int, failing: int) -> FitPlan:
-        """The last plan that fits, from a number for which it does to one for which it does not."""
+        """Return the last plan that fits, by bisection between a number that fits and one that does not."""
         while abs(failing - fitting) > 1:
             middle = (fitting + failing) // 2
             if self._plan(shape_of(middle)).fits:
@@ -150,7 +150,7 @@ class Fit:
         return self._plan(shape)
 
     def _completed(self, plan: FitPlan) -> FitPlan:
-        """A plan with how many sequences would fit, and with remarks."""
+        """Return a plan with the number of sequences that would fit, and with remarks."""
         most = plan.n_seq
         if self._settings.parallel is None:
             # Each sequence has a token in every batch.
@@ -159,7 +159,7 @@ class Fit:
         return replace(plan, most_sequences=most, remarks=tuple(self._remarks(plan)))
 
     def _remarks(self, plan: FitPlan) -> Iterator[str]:
-        """What a person should know of it, beside the numbers."""
+        """Yield what a person should know about a plan besides its numbers."""
         types = self._settings.kv_types
         if plan.gpus and "iq4_nl" in types:
             yield "llama.cpp has no CUDA code for a KV cache of iq4_nl: attention runs on the CPU"
@@ -212,13 +212,13 @@ class Fit:
                     kv=round(needs.kv),
                     state=round(needs.state),
                     compute=round(needs.compute),
-                    # Without flash attention the CPU has the scores once more, in 16 bits instead of 32.
+                    # Without flash attention the CPU has the scores a second time, in 16 bits instead of 32.
                     other=(0 if self._loaded or not use.is_machine else needs.repacked)
                     + (round(needs.compute) // 2 if has_scores else 0),
                 )
             )
         if self._is_unified:
-            # What its GPU holds is the machine's memory too.
+            # What its GPU holds is also taken from the machine's memory.
             held = sum(use.needed for use in uses[:-1])
             uses[-1] = replace(uses[-1], free=max(uses[-1].free - held, 0))
         offloaded = shape._replace(n_gpu_layers=sum(use.layers for use in uses[:-1]))
@@ -232,7 +232,7 @@ class Fit:
 
 
 class LoadedModel(NamedTuple):
-    """Weights and a context that are really there, the plan they were opened by, and what opens more."""
+    """Weights and a context that are really loaded, their plan, and a function that opens more contexts."""
 
     model: LlamaModel
     context: LlamaContext
@@ -245,7 +245,7 @@ class LoadedModel(NamedTuple):
 
 
 def _of_gpus(settings: EngineSettings) -> str | None:
-    """The option that makes no sense without a GPU, if there is one."""
+    """Return the first option that makes no sense without a GPU; None if there is none."""
     asked = {
         "--gpu-layers": settings.n_gpu_layers,
         "--n-cpu-moe": settings.n_cpu_moe,
@@ -257,7 +257,7 @@ def _of_gpus(settings: EngineSettings) -> str | None:
 
 
 def fit_here(info: GgufInfo, settings: EngineSettings, count: Counting, *, loaded: bool = False) -> Fit:
-    """The fit of a model to this machine and what is free of it now. Raises RigError."""
+    """Return the fit of a model to this machine and its free memory. Raises RigError."""
     offloads = llama.supports_gpu_offload()
     if not offloads and (option := _of_gpus(settings)):
         raise RigError(
@@ -274,7 +274,7 @@ def load_planned(
     notify: Notify,
     announce: Callable[[FitPlan], None] = lambda _plan: None,
 ) -> LoadedModel:
-    """The weights, a context for them, and the plan that worked for both; it is announced before the load.
+    """Load the weights and a context by the first plan that works; each plan is announced before its load.
 
     If memory runs out, the plan asks for less, step by step, and `notify` gets a line. Raises RigError if
     nothing is left to try, and for anything else that stops llama.cpp.
@@ -282,7 +282,7 @@ def load_planned(
     plan = fit.best()
     short = plan.machine.needed - plan.machine.free - plan.machine.swap
     if short > 0:
-        # Linux grants more than there is and ends the process that uses it; better to say so before.
+        # Linux grants more memory than there is and kills the process that uses it, so fail here instead.
         raise NoMemory(
             f"{plan.line}: that is {size(short)} more than there is;"
             " try a smaller --n-ctx, a smaller --parallel, or --kv q8_0"
@@ -307,7 +307,7 @@ def load_planned(
 
 
 def context_opener(settings: EngineSettings, n_outputs: int | None = None) -> OpenContext:
-    """Opens contexts of a shape, in which the logits of `n_outputs` tokens of each sequence can be read."""
+    """Return a function that opens contexts of a shape, with logits for `n_outputs` tokens per sequence."""
 
     def open_context(model: LlamaModel, shape: Shape, n_cells: int | None = None) -> LlamaContext:
         return LlamaContext(
@@ -334,7 +334,7 @@ def load_here(
     n_outputs: int | None = None,
     announce: Callable[[FitPlan], None] = lambda _plan: None,
 ) -> LoadedModel:
-    """Weights and a context as they fit here. Weights that are open take no more, if they can stay there."""
+    """Load weights and a context as they fit here. Open weights take no more memory if they can stay put."""
     placement, loaded = settings.placement, False
     if (shared := find_weights(info.path)) is None:
         check_loads(info.path)
@@ -353,7 +353,7 @@ def load_here(
 
 
 def plan_for(info: GgufInfo, settings: EngineSettings, notify: Notify, *, load: bool) -> FitPlan:
-    """The plan for a file; with `load` the one by which it can really be loaded now. Raises RigError."""
+    """Return the plan for a file; with `load`, the one by which it was really loaded now. Raises RigError."""
     if load:
         loaded = load_here(info, settings, notify)
         loaded.close()

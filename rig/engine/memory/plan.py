@@ -1,7 +1,7 @@
 """The devices to compute on, how much of their memory is free, and the plan of how a model is loaded there.
 
-GPUs are those that this build of llama.cpp finds, with the numbers that it uses itself. The machine's own
-memory is what the operating system and the control groups around this process leave.
+GPUs are those that this build of llama.cpp finds, under its own numbers. The machine's memory is what the
+operating system and the control groups around this process allow.
 """
 
 import ctypes
@@ -33,18 +33,18 @@ class Shape(NamedTuple):
     n_cpu_moe: int = 0
 
     def place(self, placement: Placement) -> Placement:
-        """A placement with this shape's layers and experts."""
+        """Return a placement with this shape's layers and experts."""
         return placement._replace(n_gpu_layers=self.n_gpu_layers, n_cpu_moe=self.n_cpu_moe)
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceUse:
-    """What one GPU, or the machine's own memory, has to hold. Bytes.
+    """What one GPU, or the machine's own memory, has to hold, in bytes.
 
-    Of what is `free` now, `margin` is left alone; `swap` is beside it. `layers` counts the output as one.
-    `other` is what only the machine has: weights laid out again for its processor, and what it computes in
-    beside llama.cpp's buffers. Its weights are pages of the model's file, which can be given up and read
-    again: no part of `needed` there. A `unified` GPU has no memory apart from the machine's.
+    Of what is `free` now, `margin` is left alone; `swap` comes on top. `layers` counts the output as one.
+    `other` only the machine has: weights laid out again for its processor, and what it computes in beside
+    llama.cpp's buffers. The machine's weights are pages of the model's file that can be given up and read
+    again, so they are no part of its `needed`. A `unified` GPU shares the machine's memory.
     """
 
     name: str
@@ -64,26 +64,26 @@ class DeviceUse:
 
     @property
     def title(self) -> str:
-        """`CUDA0 (NVIDIA H200)`."""
+        """The device's name with its description: `CUDA0 (NVIDIA H200)`."""
         return f"{self.name} ({self.description})" if self.description else self.name
 
     @property
     def needed(self) -> int:
-        """What must be free for it."""
+        """The bytes that must be free for it."""
         return self.held - (self.weights if self.is_machine else 0)
 
     @property
     def held(self) -> int:
-        """Everything, pages of the file too."""
+        """All bytes that it holds, including pages of the file."""
         return self.weights + self.kv + self.state + self.compute + self.other
 
     @property
     def missing(self) -> int:
-        """Bytes that it lacks; 0 if everything fits and leaves the margin."""
+        """The bytes that it lacks; 0 if everything fits and leaves the margin."""
         return max(self.needed + self.margin - self.free, 0) if self.needed else 0
 
     def as_json(self) -> JsonObject:
-        """Every number by name."""
+        """Return every number by name."""
         numbers = {name: value for name, value in asdict(self).items() if name != "unified"}
         return {**numbers, "needed": self.needed, "missing": self.missing}
 
@@ -93,8 +93,8 @@ class FitPlan(ByName):
     """How a model will be loaded, and what that takes.
 
     `n_gpu_layers` of `offloadable` (all layers, and the output) go to GPUs. `n_seq` sequences are planned
-    for, and `most_sequences` of them would fit. `uses` are the GPUs in llama.cpp's order, then the machine.
-    `fits` says whether all of it is within what is free; `remarks` say in words what was given up for that.
+    for, and `most_sequences` would fit. `uses` are the GPUs in llama.cpp's order, then the machine. `fits`
+    says whether everything is within what is free; `remarks` say in words what was given up for that.
     """
 
     n_gpu_layers: int
@@ -126,7 +126,7 @@ class FitPlan(ByName):
 
     @property
     def missing(self) -> int:
-        """Bytes that are lacking, over all devices."""
+        """The bytes that are lacking over all devices."""
         return sum(use.missing for use in self.uses)
 
     @property
@@ -139,7 +139,7 @@ class FitPlan(ByName):
 
     @property
     def line(self) -> str:
-        """What is where, and the memory it takes of what is free, in one line."""
+        """The place of each part, and the memory it takes of what is free, in one line."""
         places = [
             f"{use.layers} of {self.offloadable} layers on {use.title},"
             f" {size(use.held)} of {size(use.free)} free"
@@ -155,30 +155,30 @@ class FitPlan(ByName):
         )
 
     def as_json(self) -> JsonObject:
-        """Every number by name."""
+        """Return every number by name."""
         return {**ByName.as_json(self), "missing": self.missing}
 
 
 def size(count: int) -> str:
-    """Bytes for people: `812 MiB`, `5.3 GiB`."""
+    """Format a number of bytes for people: `812 MiB`, `5.3 GiB`."""
     return f"{count / 2**20:.0f} MiB" if count < 2**30 else f"{count / 2**30:.1f} GiB"
 
 
 GPU_MARGIN = 2**30
-"""Left free on each GPU for libraries and the desktop; llama.cpp leaves as much."""
+"""Bytes left free on each GPU for libraries and the desktop; llama.cpp leaves as much."""
 MACHINE_MARGIN = 2**29
-"""Left free of the machine's memory, also for the tokenizer, which llama.cpp does not count."""
+"""Bytes of the machine's memory left free, also for the tokenizer, which llama.cpp does not count."""
 _DISCRETE, _INTEGRATED = 1, 2
-"""ggml-backend.h: 0 is the CPU, and what is above 2 only helps it or is made of others."""
+"""Device types of ggml-backend.h: 0 is the CPU, and those above 2 only help it or combine others."""
 
 
 def machine(free: int, total: int, swap: int = 0) -> DeviceUse:
-    """The machine's memory: what a process may still take of all there is, and the swap that is free."""
+    """Return the machine's memory: what a process may still take, the total, and the free swap."""
     return DeviceUse(MACHINE, "", free, total, MACHINE_MARGIN, swap, is_machine=True)
 
 
 def gpus() -> tuple[DeviceUse, ...]:
-    """The GPUs that models would be put on: discrete ones, or else integrated ones, as llama.cpp chooses.
+    """Return the GPUs that models would use: discrete ones, or else integrated ones, as llama.cpp chooses.
 
     Asking a GPU for its free memory may wake it up and take some of that memory for good.
     """
@@ -191,7 +191,7 @@ def gpus() -> tuple[DeviceUse, ...]:
     description_of = ggml("backend_dev_description", ctypes.c_char_p, pointer)
     kind_of = ggml("backend_dev_type", ctypes.c_int, pointer)
     memory_of = ggml("backend_dev_memory", None, pointer, ctypes.POINTER(size), ctypes.POINTER(size))
-    found: list[tuple[int, DeviceUse]] = []
+    devices: list[tuple[int, DeviceUse]] = []
     for number in range(ggml("backend_dev_count", size)()):
         device = device_at(number)
         kind = kind_of(device)
@@ -208,15 +208,15 @@ def gpus() -> tuple[DeviceUse, ...]:
             # Apple's GPUs call themselves discrete.
             unified=kind == _INTEGRATED or sys.platform == "darwin",
         )
-        found.append((kind, use))
-    return tuple(device for kind, device in found if kind == min(kind for kind, _ in found))
+        devices.append((kind, use))
+    return tuple(device for kind, device in devices if kind == min(kind for kind, _ in devices))
 
 
 def has_room(path: Path) -> bool:
-    """Whether so much memory is free that a file is loaded as it would be if it were alone.
+    """Return whether so much memory is free that a file is loaded as it would be if it were alone.
 
-    Half of each device's memory has to be, and three times the file: weights laid out again for the
-    processor, and caches.
+    Each device needs half of its memory free, and three times the file's size: some weights are laid out
+    again for the processor, and there are caches.
     """
     from rig.engine.core.llama import supports_gpu_offload
 
@@ -226,18 +226,18 @@ def has_room(path: Path) -> bool:
 
 
 def machine_memory(proc: Path = Path("/proc"), groups: Path = Path("/sys/fs/cgroup")) -> DeviceUse:
-    """The memory this process may use, with every control group around it that sets a limit."""
+    """Return the memory this process may use, within every control group around it that sets a limit."""
     all_memory = psutil.virtual_memory()
     memory = machine(all_memory.available, all_memory.total, psutil.swap_memory().free)
     for free, limit in _limits(proc, groups):
         if free < memory.free:
-            # Whether a group may swap is a limit of its own, and mostly it may not.
+            # Groups have a separate limit for swap, and mostly they may not swap.
             memory = machine(max(free, 0), min(limit, memory.total))
     return memory
 
 
 def _limits(proc: Path, groups: Path) -> Iterator[tuple[int, int]]:
-    """(free, limit) in bytes for each control group that this process is in and that has a limit."""
+    """Yield (free, limit) in bytes for each control group that this process is in and that has a limit."""
     for line in _lines(proc / "self" / "cgroup"):
         _, controllers, path = line.split(":", 2)
         if not controllers:
@@ -247,14 +247,14 @@ def _limits(proc: Path, groups: Path) -> Iterator[tuple[int, int]]:
             names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
         else:
             continue
-        # In a container the path may be one outside of it; the root of what is mounted is then the group.
+        # In a container the path may be one from outside; the root of the mount is then the group.
         group = root / path.lstrip("/")
         for place in dict.fromkeys([group, *group.parents, root]):
             if not place.is_relative_to(root):
                 continue
             limit, used = _number(place / names[0]), _number(place / names[1])
             if limit is not None and used is not None:
-                # Pages of files that nobody uses are counted, and are given up as soon as memory is short.
+                # Unused pages of files count as used, but the kernel gives them up when memory is short.
                 stat = dict(line.split(" ", 1) for line in _lines(place / "memory.stat") if " " in line)
                 idle = stat.get(names[2], "0")
                 yield limit - used + (int(idle) if idle.isdigit() else 0), limit
@@ -268,6 +268,6 @@ def _lines(path: Path) -> list[str]:
 
 
 def _number(path: Path) -> int | None:
-    """A limit or a usage; None if there is none, which is written `max`."""
+    """Read a limit or a usage; None if there is none, which is written `max`."""
     text = "".join(_lines(path)[:1]).strip()
     return int(text) if text.isdigit() else None

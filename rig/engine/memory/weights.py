@@ -1,8 +1,8 @@
 """Weights in memory: a file is loaded once, no matter how many models use it at the same time.
 
 Two roles of a run can use one file. Each has its own context, and so its own prompts. The file of the next
-arm can be read ahead. The first load of a file is in a process that may die of it: some damage makes
-llama.cpp end its process. Run as a program, this module is that process.
+arm can be read ahead. A file is first loaded in a separate process, because some damage makes llama.cpp end
+its process. Run as a program, this module is that process.
 """
 
 import os
@@ -29,16 +29,16 @@ from rig.paths import cache_directory, real
 
 _TIMEOUT_S = 300.0
 _DEATHS = frozenset({signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL})
-"""How llama.cpp ends a process. One that was killed, such as for lack of memory, says nothing about it."""
+"""Signals by which llama.cpp ends a process. One that was killed, as for lack of memory, shows nothing."""
 _LAST_WORDS = re.compile(r"(GGML_ASSERT\(.*\) failed|GGML_ABORT.*|what\(\): .*)")
 
 
 def check_loads(path: Path, *, weightless: bool = False) -> None:
-    """Raise RigError if llama.cpp dies of a file, or of the first token that is decoded with it.
+    """Raise RigError if llama.cpp dies while it loads a file or decodes the first token with it.
 
-    What loaded once is remembered by its SHA-256 and llama.cpp's version, and files of the registry are known
-    to load. A file that llama.cpp refuses without dying is left to the load that follows. A `weightless` load
-    reads the header alone, of files of any size, and remembers nothing.
+    A file that loaded once is remembered by its SHA-256 and llama.cpp's version, and files of the registry
+    are known to load. A file that llama.cpp refuses without dying is left to the load that follows. A
+    `weightless` load reads only the header, of files of any size, and remembers nothing.
     """
     if weightless:
         _load_in_child(path, "weightless")
@@ -53,7 +53,7 @@ def check_loads(path: Path, *, weightless: bool = False) -> None:
 
 
 def _load_in_child(path: Path, *options: str) -> bool:
-    """Load a file in a process of its own; whether that went well. Raises RigError if the process died."""
+    """Load a file in a separate process and return whether that went well. Raises RigError if it died."""
     try:
         done = subprocess.run(
             [sys.executable, "-P", "-m", "rig.engine.memory.weights", str(path), *options],
@@ -76,7 +76,7 @@ def _load_in_child(path: Path, *options: str) -> bool:
 
 
 READ_AHEAD_SHARE = 0.5
-"""Of the free memory a file that is read ahead may take so much; the system keeps it as long as it can."""
+"""The share of the free memory that a file read ahead may take; the system keeps it as long as it can."""
 _PIECE = 8 << 20
 
 _Key: TypeAlias = tuple[Path, int, int]
@@ -86,13 +86,13 @@ _open: WeakValueDictionary[_Key, LlamaModel] = WeakValueDictionary()
 
 
 def find_weights(path: Path) -> LlamaModel | None:
-    """The weights of this very file, if somebody has them open."""
+    """Return the weights of this exact file if they are open, else None."""
     model = _open.get(_key(path))
     return model if model is not None and model.pointer else None
 
 
 def open_weights(path: Path, placement: Placement) -> LlamaModel:
-    """The weights of a file, placed like this: those that are open, or else loaded now."""
+    """Return the weights of a file in this placement: open ones, or else loaded now."""
     shared = find_weights(path)
     if shared is not None and shared.placement == placement:
         return shared.share()
@@ -104,7 +104,7 @@ def open_weights(path: Path, placement: Placement) -> LlamaModel:
 
 @contextmanager
 def keeping_weights(path: Path) -> Iterator[None]:
-    """While this lasts, keep the weights of a file that somebody has open, for the next to open them."""
+    """A context that keeps the weights of a file open, if they are, for the next user."""
     model = find_weights(path) if path.is_file() else None
     with closing(model.share()) if model else nullcontext():
         yield
@@ -117,7 +117,7 @@ def _key(path: Path) -> _Key:
 
 @contextmanager
 def reading_ahead(path: Path) -> Iterator[None]:
-    """While this lasts, read a file beside what else is done. One that cannot be read is left."""
+    """A context that reads a file in the background. A file that cannot be read is skipped."""
     stopped = Event()
 
     def read() -> None:
