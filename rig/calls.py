@@ -1,4 +1,4 @@
-"""Tool calls and their outcomes, and what scoring says about them: the one currency of rig's rooms."""
+"""Tool calls and their outcomes, and what scoring says about them: the types that all parts of rig share."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -17,7 +17,7 @@ class ByName:
     __slots__ = ()
 
     def as_json(self) -> JsonObject:
-        """All of it by name, and so what its fields hold, in tuples and mappings too."""
+        """Return the fields by name, with the values in tuples and mappings converted in the same way."""
         # Not `asdict`, which copies values recursively: what a model wrote can be nested deeply.
         return {of.name: _by_name(getattr(self, of.name)) for of in fields(self)}  # type: ignore[arg-type]
 
@@ -39,7 +39,7 @@ SIGNED_IN = "4f1c9b27-a3e6-58d0"
 
 
 def without_token(arguments: Json) -> Json:
-    """Arguments as a model would write them, without the injected session token."""
+    """Return the arguments as a model would write them, without the injected session token."""
     if not isinstance(arguments, dict):
         return arguments
     return {name: value for name, value in arguments.items() if name != SESSION_TOKEN}
@@ -59,13 +59,13 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a tool gave back: a response, or the text of an exception, never both."""
+    """What a tool returned: a response, or the text of an exception, never both."""
 
     response: Json = None
     exception: str | None = None
 
     def as_json(self) -> JsonObject:
-        """The shape a model is shown: `{"response": …, "exception": …}`."""
+        """Return the form that a model reads: `{"response": …, "exception": …}`."""
         return {"response": self.response, "exception": self.exception}
 
 
@@ -99,12 +99,12 @@ class ExecutedCall:
         return self.outcome.exception
 
     def as_json(self) -> JsonObject:
-        """ToolTalk's file shape: `{"request": {"api_name", "parameters"}, "response", "exception"}`."""
+        """Return a call in the form of ToolTalk's files: `{"request": {…}, "response": …, "exception": …}`."""
         return {"request": {"api_name": self.name, "parameters": self.arguments}, **self.outcome.as_json()}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "ExecutedCall":
-        """The inverse of `as_json`. Raises KeyError if a part of the request is missing."""
+        """Read what `as_json` returns. Raises KeyError if a part of the request is missing."""
         request = data["request"]
         outcome = Outcome(data.get("response"), data.get("exception"))
         return cls(Call(request["api_name"], request["parameters"]), outcome)
@@ -161,9 +161,9 @@ class Verdict(ByName):
 
 @dataclass(frozen=True, slots=True)
 class Doubt(ByName):
-    """Two texts that nobody can judge, and that decide a match.
+    """Two texts that no rule can tell apart or equate, on which a match depends.
 
-    The call `step` of the assistant turn at position `turn` would be the true call `ground_truth`.
+    With them equal, the call `step` of the assistant turn at position `turn` would match `ground_truth`.
     """
 
     turn: int
@@ -183,7 +183,7 @@ class Doubt(ByName):
 
 
 class FaultKind(StrEnum):
-    """What a user can act on: the ways in which a turn of a failed conversation goes wrong."""
+    """The ways in which a turn of a failed conversation goes wrong, named so that a user can act on them."""
 
     MADE_UP = "made-up value"
     """A call was made before its value was given: an argument is nothing that the model had seen."""

@@ -1,4 +1,4 @@
-"""The part of the table of options (`rig.options`) that is the engine's: how a model is run."""
+"""The engine's part of the table of options (`rig.options`): how a model is run."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +25,7 @@ ThinkingArm: TypeAlias = Literal["auto", "on", "off"]
 class EngineOptions:
     """How a GGUF file or a server's model is run. None means: decided at loading, and then recorded.
 
-    Arms' names have the options in this order.
+    The names of arms list the options in this order.
     """
 
     max_tokens: int = generation_option(

@@ -1,4 +1,4 @@
-"""How two arms differ, by their fingerprints: what a comparison is a comparison of."""
+"""How two arms differ, by their fingerprints: the factors that a comparison is about."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from rig.calls import Json, JsonObject
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """One thing in which an arm differs from the baseline, with the settings that say so.
+    """One thing in which an arm differs from the baseline, with the settings that show it.
 
     `settings` are the baseline's and the arm's values by name, None for a setting that one of them does not
     have.
@@ -19,7 +19,7 @@ class Factor:
     settings: Mapping[str, tuple[Json, Json]]
 
     def as_json(self) -> JsonObject:
-        """Name, and the values of both."""
+        """Return the name, and the values of both."""
         values = {name: {"baseline": was, "arm": now} for name, (was, now) in self.settings.items()}
         return {"factor": self.name, "settings": values}
 
@@ -37,12 +37,12 @@ class Factor:
         return f"{MODEL} ({was} -> {now})" if was != now else MODEL
 
     def _model(self, side: int) -> str:
-        """The baseline's or the arm's file with its adapter, or the engine of one without a file."""
+        """Return the file of the baseline or the arm with its adapter, or the engine if it has no file."""
         file = self.settings.get("model.file", (None, None))[side] or self.settings["model.engine"][side]
         return " + ".join(filter(None, [str(file), self._adapter(side)]))
 
     def _adapter(self, side: int) -> str:
-        """The adapter, and its scale where the two differ in that; empty if there is none."""
+        """Return the adapter, with its scale if the two differ in that; empty if there is none."""
         parts = (self.settings.get(f"model.adapter{end}", (None, None))[side] for end in ("", "_scale"))
         return " ".join(str(part) for part in parts if part is not None)
 
@@ -122,7 +122,7 @@ class ArmSettings:
 
 
 def factors(baseline: ArmSettings, arm: ArmSettings) -> tuple[Factor, ...]:
-    """Everything in which two arms differ, the grader aside. None of it where both are the same."""
+    """Return everything in which two arms differ, except the grader."""
     was, now = baseline.fingerprint, arm.fingerprint
     every = dict.fromkeys((*was, *now))
     names = [name for name in every if was.get(name) != now.get(name) and not name.startswith(GRADER)]
@@ -152,7 +152,7 @@ def factors(baseline: ArmSettings, arm: ArmSettings) -> tuple[Factor, ...]:
 
 
 def grader_differences(baseline: ArmSettings, arm: ArmSettings) -> tuple[str, ...]:
-    """Names of what differs in the graders' fingerprints, such as the version of a library."""
+    """Return the names of what differs in the graders' fingerprints, such as the version of a library."""
     was, now = baseline.fingerprint, arm.fingerprint
     names = sorted(name for name in was.keys() | now.keys() if name.startswith(GRADER))
     return tuple(name.removeprefix(GRADER) for name in names if was.get(name) != now.get(name))

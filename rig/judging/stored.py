@@ -26,7 +26,7 @@ from rig.store import Runs, StoredRun
 
 
 def finished(store: Path, text: str) -> tuple[StoredRun, list[Finished]]:
-    """A run, and its finished tasks. Raises RigError if there are none."""
+    """Return a run and its finished tasks. Raises RigError if there are none."""
     with Runs.open(store) as runs:
         run = runs.get(text)
         method, setup, settings_by_arm = methods.get(run.declaration.method), setup_of(run), settings_of(run)
@@ -55,7 +55,7 @@ def finished(store: Path, text: str) -> tuple[StoredRun, list[Finished]]:
 
 
 def judgements_of_run(store: Path, text: str, votes: int) -> list[Judgement]:
-    """What there is to judge in a run: its tasks, each with the answers of all arms."""
+    """Return the judgements of a run: its tasks, each with the answers of all arms."""
     run, rows = finished(store, text)
     answers: dict[str, dict[str, Solution | None]] = {}
     truths: dict[str, dict[str, bool]] = {}
@@ -73,7 +73,7 @@ def judgements_of_run(store: Path, text: str, votes: int) -> list[Judgement]:
 
 
 class TaskVotes(NamedTuple):
-    """The votes on one judgement: `model` is whose answer was judged, `settings` how."""
+    """The votes on one judgement. `model` gave the answer, `settings` say how it was judged."""
 
     model: str
     task: Judgement
@@ -83,16 +83,16 @@ class TaskVotes(NamedTuple):
 
     @property
     def on_answer(self) -> tuple[Vote, ...]:
-        """What the votes on an answer say."""
+        """The votes on an answer."""
         return tuple(vote.vote for vote in self.votes)
 
     def tally(self, rules: VoteRules) -> judgements.Tally:
-        """The votes on an answer, counted by these rules."""
+        """Count the votes on an answer by these rules."""
         return judgements.tally(self.on_answer, rules, f"{self.model}/{self.task.query_id}")
 
 
 def read_votes(store: Path, run: StoredRun) -> tuple[VoteRules, list[TaskVotes]]:
-    """The votes of the finished judgements of a run. Raises RigError for a run of another kind."""
+    """Read the votes of a run's finished judgements. Raises RigError for a run of another method."""
     setup = setup_of(run)
     if not isinstance(setup, JudgingSetup):
         method = run.declaration.method
@@ -108,7 +108,7 @@ def read_votes(store: Path, run: StoredRun) -> tuple[VoteRules, list[TaskVotes]]
 
 
 def write_results(store: Path, run: StoredRun, directory: Path, *, raw: bool = False) -> list[Path]:
-    """Write upstream's files, of pass rates or preferences, all or none (`rig.methods.paper`)."""
+    """Write upstream's files of pass rates or preferences, all or none (`rig.methods.paper`)."""
     rules, votes_of_run = read_votes(store, run)
     rows: list[Any] = []
     for row in votes_of_run:
@@ -127,7 +127,7 @@ def write_results(store: Path, run: StoredRun, directory: Path, *, raw: bool = F
 
 @dataclass(frozen=True)
 class PassRates(ByName):
-    """What votes say of one model's answers to `queries`; the pass rate by how the last votes saw the task.
+    """The rates of one model's answers to `queries`. `by_task` are the passes by the last vote on the task.
 
     `sopr` is StableToolBench's: the mean over rounds of votes, `sopr_std` its deviation from round to round.
     """
@@ -142,14 +142,14 @@ class PassRates(ByName):
     true_pass_rate: Estimate | None = None
 
     def as_json(self) -> JsonObject:
-        """All of it by name."""
+        """Return all fields by name."""
         by_task = {name: {"passes": of[0], "queries": of[1]} for name, of in self.by_task.items()}
         return ByName.as_json(self) | {"by_task": by_task}
 
 
 @dataclass(frozen=True)
 class WinRates(ByName):
-    """What votes say of one model's answers against those of a reference."""
+    """The rates of one model's answers against those of a reference."""
 
     model: str
     reference: str
@@ -169,7 +169,7 @@ def _by_model(votes: Sequence[TaskVotes]) -> dict[str, list[TaskVotes]]:
 
 
 def pass_rates(votes: Sequence[TaskVotes], rules: VoteRules) -> list[PassRates]:
-    """The rates of every model, by these rules. A query without an answer has failed."""
+    """Return the rates of every model, by these rules. A query without an answer has failed."""
     rates = []
     for model, rows in _by_model(votes).items():
         tallies = [row.tally(rules) for row in rows]
@@ -189,12 +189,12 @@ def pass_rates(votes: Sequence[TaskVotes], rules: VoteRules) -> list[PassRates]:
 
 
 def _of_rounds(rounds: Sequence[float]) -> tuple[float | None, float | None]:
-    """The mean over rounds, and its deviation."""
+    """Return the mean over rounds and their standard deviation."""
     return (fmean(rounds), pstdev(rounds)) if rounds else (None, None)
 
 
 def rates_of(results: Results) -> PassRates | WinRates:
-    """The rates of a file of results of upstream's."""
+    """Return the rates of one of upstream's files of results."""
     if isinstance(results.votes, judgements.RecordedPasses):
         passes = [float(vote) for vote in results.votes.passes.values()]
         of_rounds = _of_rounds(results.votes.sopr)
@@ -204,7 +204,7 @@ def rates_of(results: Results) -> PassRates | WinRates:
 
 
 def win_rates(votes: Sequence[TaskVotes]) -> list[WinRates]:
-    """The rates of every candidate."""
+    """Return the rates of every candidate."""
     rates = []
     for model, rows in _by_model(votes).items():
         shares = [fmean(vote.share for vote in row.votes) for row in rows]
@@ -227,5 +227,5 @@ def _of_shares(model: str, reference: str, shares: Sequence[float], bias: Estima
 
 
 def share(values: Sequence[float] | Vector) -> Estimate:
-    """A share of queries with its interval."""
+    """Return a share of queries with its interval."""
     return interval(np.array(values, dtype=float), np.ones(len(values)), 0.05)
