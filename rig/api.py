@@ -68,8 +68,8 @@ class RecordTable(tuple[R, ...], Generic[R]):
 
     def where(self, **values: Any) -> "RecordTable[R]":
         """Return the records with these values, as in `run.scores.where(arm="q4_k_m", success=False)`."""
-        wanted = values.items()
-        return RecordTable(r for r in self if all(getattr(r, name) == value for name, value in wanted))
+        pairs = values.items()
+        return RecordTable(r for r in self if all(getattr(r, name) == value for name, value in pairs))
 
     def to_dicts(self) -> list[JsonObject]:
         """Return a flat dict for each record, all with the same keys, as for `pandas.DataFrame`."""
@@ -159,9 +159,9 @@ class PlayedStep(ConversationRecord):
 def _step(row: Mapping[str, Any]) -> PlayedStep:
     """Return the step of a row of the view `steps`."""
     values = {part.name: row[part.name] for part in fields(PlayedStep)}
-    known = {name for name, value in values.items() if value is not None}
-    values |= {name: json.loads(values[name]) for name in known & {"arguments", "response"}}
-    values |= {name: bool(values[name]) for name in known & {"match", "bad_action"}}
+    present = {name for name, value in values.items() if value is not None}
+    values |= {name: json.loads(values[name]) for name in present & {"arguments", "response"}}
+    values |= {name: bool(values[name]) for name in present & {"match", "bad_action"}}
     return PlayedStep(**values)
 
 

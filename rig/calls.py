@@ -99,7 +99,7 @@ class ExecutedCall:
         return self.outcome.exception
 
     def as_json(self) -> JsonObject:
-        """Return a call in the form of ToolTalk's files: `{"request": {…}, "response": …, "exception": …}`."""
+        """Return a call as ToolTalk's files have it: `{"request": {…}, "response": …, "exception": …}`."""
         return {"request": {"api_name": self.name, "parameters": self.arguments}, **self.outcome.as_json()}
 
     @classmethod

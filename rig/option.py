@@ -93,7 +93,7 @@ class Option:
             raise RigError(f"--set {self.name}={text}: not a value such as {self.default}") from error
 
     def levels(self, text: str) -> tuple[Any, ...]:
-        """Return the values of a text with commas, such as `0,2k,4k`. Raises RigError, not naming the option."""
+        """Parse the values of a text with commas, such as `0,2k,4k`. Raises RigError that names no option."""
         return tuple(dict.fromkeys(self._level(word.strip()) for word in text.split(",")))
 
     def _level(self, word: str) -> Any:

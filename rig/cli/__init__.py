@@ -159,7 +159,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _fault(error: BaseException) -> str | None:
-    """A fault of the user's, or of the machine, in one line; None for a bug."""
+    """Return a fault of the user's, or of the machine, as one line; None for a bug."""
     if isinstance(error, RigError):
         return _one_line(str(error))
     if isinstance(error, click.ClickException):
@@ -179,7 +179,7 @@ def _fault(error: BaseException) -> str | None:
 
 
 def _one_line(text: str) -> str:
-    """A message as one line that steers no terminal. click breaks some of its messages into lines."""
+    """Return a message as one line without control characters; click breaks some messages into lines."""
     return shortened(printable(" ".join(text.split())))
 
 

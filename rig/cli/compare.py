@@ -1,4 +1,4 @@
-"""`rig compare`, `report`, `leaderboard` and `history`: arms of stored runs side by side, and in order."""
+"""`rig compare`, `report`, `leaderboard` and `history`: arms of stored runs side by side, and over time."""
 
 import re
 import sys
@@ -71,17 +71,17 @@ class ComparisonQuestion:
 
     @property
     def options(self) -> ComparisonOptions:
-        """How the arms are compared."""
+        """The options of the comparison."""
         return ComparisonOptions(self.baseline, self.metric, self.alpha, self.across_settings, loss=self.loss)
 
     def noise_in(self, store: Runs) -> Noise | None:
-        """The noise that is shown beside. Raises RigError when that run is not of two equal arms."""
+        """Return the noise to show as well. Raises RigError if that run does not have two equal arms."""
         return None if self.noise is None else noise_of(store, self.noise, self.alpha)
 
 
 @dataclass(frozen=True, kw_only=True)
 class DecisionOptions:
-    """What is decided of the differences, or shown instead."""
+    """What to decide about the differences, or to show instead."""
 
     fail_if_worse: float | None = option(
         "Exit with code 1 if rig finds a loss of more than X points.", "X", type=click.FloatRange(0, 100)
@@ -102,11 +102,11 @@ class DecisionOptions:
     )
 
     def limit(self, loss: float) -> float | None:
-        """The loss, in points, that makes an arm fail; None if nothing is decided."""
+        """Return the loss, in points, that makes an arm fail; None if nothing is decided."""
         return loss if self.fail_if_unsure and self.fail_if_worse is None else self.fail_if_worse
 
     def decisions(self, comparison: SequentialComparison | Comparison, points: float) -> dict[str, Decision]:
-        """Whether each arm loses more than this. Raises RigError where nothing may be decided."""
+        """Return for each arm whether it loses more than this. Raises RigError if nothing may be decided."""
         if isinstance(comparison, SequentialComparison):
             return {arm.arm: arm.decision for arm in comparison.arms}
         if not comparison.declaration.decides:
@@ -159,7 +159,7 @@ def command(
             comparison = compare(stored, question.addresses, options, noise)
             baseline = comparison.baseline.label
     decisions = {} if limit is None else deciding.decisions(comparison, limit)
-    by = {kind: [arm for arm, found in decisions.items() if found is kind] for kind in Decision}
+    by = {kind: [arm for arm, decision in decisions.items() if decision is kind] for kind in Decision}
     if as_json:
         failed, unsure = by[Decision.WORSE], by[Decision.CANNOT_TELL]
         print_json({**comparison.as_json(), "failed": failed, "unsure": unsure})

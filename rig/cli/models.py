@@ -179,7 +179,7 @@ def verify(
 
 
 def _describe(name: str, path: Path, entry: Entry | None = None) -> JsonObject:
-    """A row of the list. Nothing is hashed for it: `verified` means that it was, and is unchanged since."""
+    """Return a row of the list. Nothing is hashed for it: `verified` files were, and are unchanged since."""
     row: JsonObject = {"name": name, "path": str(path), "registered": entry is not None}
     if entry:
         row |= {"size": entry.size, "licence": entry.licence, "notes": entry.notes, "status": "not pulled"}

@@ -141,7 +141,7 @@ def _text(
 
 
 def corpus_of(options: JsonObject, text: Path | None) -> "Corpus":
-    """Models and a text to read. Raises RigError for options that say nothing of a text."""
+    """Return the models and a text to read. Raises RigError for options that do not apply to a text."""
     from rig.engine.files.registry import resolve
     from rig.screening.corpus import Corpus
 
@@ -155,7 +155,7 @@ def corpus_of(options: JsonObject, text: Path | None) -> "Corpus":
 
 
 def as_asked(options: JsonObject) -> tuple[Options, Method, list[Task]]:
-    """The options of the command line, the method, and the conversations that they choose."""
+    """Return the options of the command line, the method, and the conversations that they choose."""
     if not options.get("models"):
         raise RigError(
             "which models? Give the one to compare with first, then the others (`rig models list`)"
@@ -170,7 +170,7 @@ def as_asked(options: JsonObject) -> tuple[Options, Method, list[Task]]:
 def _as_stored(
     store: Path, against: Sequence[str], options: JsonObject
 ) -> tuple[Options, Method, list[Task]]:
-    """The settings and conversations of the first run; the others must have been asked in the same way."""
+    """Return the first run's settings and conversations; all arms must have been asked in the same way."""
     from rig.compare.arms import choose
 
     if clash := [name for name in options if name not in _SELECTING]:
@@ -206,7 +206,7 @@ def _as_stored(
 
 
 def screening_of(options: Options, method: Method, tasks: list[Task]) -> "Screening":
-    """What is to be screened. Raises RigError for models without weights."""
+    """Return the screening to run. Raises RigError for models without weights."""
     from rig.engine.files.info import inspect
     from rig.engine.files.registry import ResolvedModel, resolve
     from rig.screening.screening import Screening
@@ -227,7 +227,7 @@ def screening_of(options: Options, method: Method, tasks: list[Task]) -> "Screen
 
 
 def progress(doing: str = "screened", what: str = "conversation") -> Callable[[str, int, int], None]:
-    """Shows how far each model is: on a terminal as a line that is drawn again, elsewhere at its end."""
+    """Return a callback for each model's progress: a line redrawn on a terminal, elsewhere one at the end."""
     lines: dict[str, ProgressLine] = {}
 
     def show(name: str, done: int, of: int) -> None:
@@ -249,7 +249,7 @@ _KINDS = {
 
 
 def screen_text(screen: Screen, validity: Sequence[Validity] = (), width: int | None = None) -> str:
-    """Everything that is known of the models, and what could not be assessed.
+    """Return everything that is known of the models, and what could not be assessed.
 
     Models that do not fit into `width` cells follow below.
     """
@@ -331,7 +331,7 @@ _DIVERGENCE: dict[str, Callable[[DivergenceFigures], str]] = {
 
 
 def corpus_text(screen: "CorpusScreen", width: int | None = None) -> str:
-    """The lines of `llama-perplexity --kl-divergence`, a column for each model."""
+    """Return the lines of `llama-perplexity --kl-divergence`, with a column for each model."""
     cells = {arm.arm: _lines(arm.figures) for arm in screen.arms if arm.figures is not None}
     labels = next(iter(cells.values()), {})
     rows = [Row(label, [lines[label] for lines in cells.values()]) for label in labels]

@@ -223,7 +223,7 @@ class Shared(NamedTuple):
 
 
 def shared_conversations(scored: Sequence[ScoredArm]) -> Shared:
-    """Return the conversations that every arm shares with the first, by suite and name. None shares nothing."""
+    """Return the conversations that every arm shares with the first, by suite and name: at least one each."""
     first, *others = scored
     pairs = [first.cells.keys() & arm.cells.keys() for arm in others] or [set(first.cells)]
     union, common = set.union(*pairs), set.intersection(*pairs)
@@ -310,8 +310,8 @@ def without_unfinished(
 
 
 def common_declaration(chosen: Sequence[ChosenArm]) -> Declaration:
-    """Return what the runs of all these arms count: the first's metrics, without those that another run does not
-    have or has differently.
+    """Return what the runs of all these arms count: the first's metrics, without those that another run
+    does not have or has differently.
 
     Remarks on any of the runs apply to all of them together.
     Raises RigError if they are of different methods.

@@ -155,7 +155,7 @@ def _pairings(
     declaration: Declaration,
     question: ComparisonOptions,
 ) -> list[_Pairing]:
-    """Pair every arm with the first. What pairs over the same conversations have in common is computed once."""
+    """Pair every arm with the first. Pairs over the same conversations share their bootstrap."""
     baseline, bootstraps, pairings = scored[0], {}, []
     all_rows = baseline.rows(by_arm[0])
     for arm, keys, tally in zip(scored[1:], by_arm[1:], tallied[1:], strict=True):

@@ -51,7 +51,7 @@ class Flip(ByName):
 def flips(
     baseline: ScoredArm, arm: ScoredArm, keys: Sequence[ConversationKey], store: Path
 ) -> tuple[tuple[Flip, ...], tuple[Flip, ...]]:
-    """Return the conversations that flipped, and the turns: lost ones first, otherwise in the order of `keys`.
+    """Return the conversations that flipped, and the turns: lost ones first, then in the order of `keys`.
 
     A turn is right as `ScoredTurn.right` has it.
     """
@@ -284,8 +284,8 @@ class Comparison:
         return {pair.arm: pair.verdict for pair in self.pairs}
 
     def to_dicts(self) -> list[JsonObject]:
-        """Return a flat row for each arm and metric, as dataframes take them: the rate, and the difference from the
-        baseline with its interval. All but counts are fractions; the verdict is on `metric` alone.
+        """Return a flat row for each arm and metric, as dataframes take them: the rate, and the difference
+        from the baseline with its interval. All but counts are fractions; the verdict is on `metric` alone.
         """
         rows = []
         for pair in self.pairs:

@@ -1,4 +1,4 @@
-"""Where models succeed: by tool, by the skills of calling, by tag and by suite, with a number for each arm."""
+"""Where models succeed: by tool, skill of calling, tag and suite, with a number for each arm."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence

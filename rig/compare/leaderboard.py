@@ -108,7 +108,7 @@ def deciding_metric(declaration: Declaration) -> Metric:
 
 
 def leaderboard(runs: Runs, suite: str | None = None, method: str | None = None) -> Leaderboard:
-    """Return the leaderboard of a suite, by default that of the latest run. Raises RigError if there is none."""
+    """Return the leaderboard of a suite, by default of the latest run. Raises RigError if there is none."""
     arms: list[RankedArm] = []
     for run in runs.all():
         if method is not None and run.declaration.method != method:

@@ -109,7 +109,7 @@ def plan_verdict(
 def earlier_spread(
     runs: Runs, method: str, conversations: Collection[str], address: str | None = None
 ) -> KnownSpread | None:
-    """Return how many conversations flip, by an earlier run: the one at this address, or the newest suitable one.
+    """Return how many conversations flip, by the run at this address, or the newest suitable one.
 
     A run is suitable if it is of the same method, has some conversations in common, and was played by two
     arms or with repeats. Raises RigError if the run at the address shows no flips.
@@ -133,7 +133,7 @@ def earlier_spread(
 
 
 def _spread_of(runs: Runs, addresses: Sequence[str]) -> KnownSpread | None:
-    """Return the median flips between the first arm and each other, or what repeats of a single arm decide."""
+    """Return the median flips between the first arm and each other, or what a single arm's repeats decide."""
     options = ComparisonOptions(across_settings=True, one_will_do=True, resamples=100)
     comparison = compare_chosen(runs, choose(runs, addresses), options)
     baseline, *others = comparison.arms

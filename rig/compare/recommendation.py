@@ -24,10 +24,10 @@ MOST_CONVERSATIONS = 5_000
 
 
 def recommend(comparison: Comparison, loss: float) -> Recommendation | None:
-    """Recommend the smallest file whose loss is at most `loss`, a fraction; None unless files of several sizes
-    were compared by a share.
+    """Recommend the smallest file whose loss is at most `loss`, a fraction; None unless files of several
+    sizes were compared by a share.
 
-    Nothing is recommended if an arm has not finished, or the rates may not be used for decisions.
+    Nothing is choice if an arm has not finished, or the rates may not be used for decisions.
     """
     sizes = {arm.label: size for arm in comparison.arms if (size := file_bytes(arm.fingerprint)) is not None}
     if not comparison.pairs or len(set(sizes.values())) < 2 or comparison.metric.format != "percent":
@@ -36,14 +36,14 @@ def recommend(comparison: Comparison, loss: float) -> Recommendation | None:
         return Recommendation(RecommendationKind.CANNOT_TELL, loss, reason=reason)
     pairs = {pair.arm: pair for pair in comparison.pairs}
     decisions = {arm: pair.verdict.decision(loss) for arm, pair in pairs.items()}
-    found, smaller = _decided(sizes, comparison.baseline.label, decisions, loss)
-    still_open = [pairs[arm] for arm in found.undecided]
+    choice, smaller = _decided(sizes, comparison.baseline.label, decisions, loss)
+    still_open = [pairs[arm] for arm in choice.undecided]
     suite, needed = _remedy(comparison, still_open, loss)
-    decided_by = smaller if found.kind is not RecommendationKind.SHIP else [str(found.arm)]
+    decided_by = smaller if choice.kind is not RecommendationKind.SHIP else [str(choice.arm)]
     unclear = sum(pairs[arm].verdict.unclear for arm in decided_by)
-    if found.kind is RecommendationKind.CANNOT_TELL:
-        found = replace(found, reason=_doubt(comparison, still_open, loss))
-    return replace(found, unclear=unclear, suite=suite, needed=needed)
+    if choice.kind is RecommendationKind.CANNOT_TELL:
+        choice = replace(choice, reason=_doubt(comparison, still_open, loss))
+    return replace(choice, unclear=unclear, suite=suite, needed=needed)
 
 
 def recommend_early(
@@ -55,20 +55,20 @@ def recommend_early(
     """
     if not decisions or len(set(sizes.values())) < 2:
         return None
-    found, _ = _decided(sizes, baseline, decisions, loss)
-    if found.kind is RecommendationKind.SHIP:
-        return replace(found, among=among)
-    if found.kind is RecommendationKind.CANNOT_TELL:
+    choice, _ = _decided(sizes, baseline, decisions, loss)
+    if choice.kind is RecommendationKind.SHIP:
+        return replace(choice, among=among)
+    if choice.kind is RecommendationKind.CANNOT_TELL:
         reason = f"a loss of {points(loss)} has neither been shown nor excluded"
-        return replace(found, reason=reason)
-    return found
+        return replace(choice, reason=reason)
+    return choice
 
 
 def _decided(
     sizes: Mapping[str, int], baseline: str, decisions: Mapping[str, Decision], loss: float
 ) -> tuple[Recommendation, Sequence[str]]:
-    """Return whether to ship the smallest arm that passes and is smaller than the baseline, without a reason if
-    that cannot be told; also the arms smaller than the one to ship, or than the baseline.
+    """Return whether to ship the smallest arm that passes and is smaller than the baseline, without a
+    reason if that cannot be told; also the arms smaller than the one to ship, or than the baseline.
     """
     arms = sorted((arm for arm in decisions if arm in sizes), key=lambda arm: sizes[arm])
     limit = sizes.get(baseline, float("inf"))
@@ -120,8 +120,8 @@ def _doubt(comparison: Comparison, pairs: Sequence[ArmPair], loss: float) -> str
 def _remedy(
     comparison: Comparison, pairs: Sequence[ArmPair], loss: float
 ) -> tuple[LargerSuite | None, int | None]:
-    """Return the smallest suite of the same method that would show such a loss, if nothing was lost; or else how
-    many conversations would.
+    """Return the smallest suite of the same method that would show such a loss, if nothing was lost; or
+    else how many conversations would.
     """
     success = comparison.declaration.is_of_success(comparison.metric)
     if not success or not pairs or any(pair.verdict.kind is VerdictKind.NOTHING_TO_LOSE for pair in pairs):
@@ -145,7 +145,7 @@ def _remedy(
 
 
 def _expected(pair: ArmPair, comparison: Comparison, conversations: int, level: float) -> float:
-    """Return the loss that this many conversations would show if as many flip as before, and none are lost."""
+    """Return the loss that this many conversations would show if as many flip, and none are lost."""
     times = conversations / pair.conversations
     flips = (pair.won + pair.lost) * times / 2
     detectable = detectable_success_loss(conversations, round(flips), round(flips), level)

@@ -103,8 +103,8 @@ def _looked(baseline: ScoredArm, arm: ScoredArm, size: float, alpha: float, arms
 
 
 def _drawn(baseline: ScoredArm, arm: ScoredArm) -> tuple[DifferenceBounds, float, int | None, str]:
-    """Return the differences in a random order, the step that they are multiples of, the number of conversations
-    that they are a sample of, and a note about that.
+    """Return the differences in a random order, the step that they are multiples of, the number of
+    conversations that they are a sample of, and a note about that.
     """
     planned = [side.chosen.run.conversations for side in (baseline, arm)]
     if baseline.chosen.run.id == arm.chosen.run.id and arm.chosen.run.settings.get("until") is not None:

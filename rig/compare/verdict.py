@@ -193,8 +193,8 @@ def verdict(
     *,
     is_success: bool = False,
 ) -> ArmVerdict:
-    """Return the verdict on an arm by one metric; `flips` are the conversations won and lost. With `is_success`,
-    the metric is not mentioned.
+    """Return the verdict on an arm by one metric; `flips` are the conversations won and lost. With
+    `is_success`, the metric is not mentioned.
 
     A loss or a gain is found when the corrected p-value is at most `alpha`. Otherwise the absence of one is
     stated together with the loss that would have been seen: the larger of the detectable difference and of

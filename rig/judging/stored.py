@@ -183,8 +183,8 @@ def pass_rates(votes: Sequence[TaskVotes], rules: VoteRules) -> list[PassRates]:
         # The solvable pass rate of each round of votes.
         rounds = [judgements.sopr(votes) for votes in zip(*(row.on_answer for row in rows), strict=False)]
         truths = [float(row.task.truths[model]) for row in rows if model in row.task.truths]
-        known = fmean(tallied.variance for tallied in tallies), share(truths) if truths else None
-        rates.append(PassRates(model, len(rows), share(passes), *_of_rounds(rounds), by_task, *known))
+        measures = fmean(tallied.variance for tallied in tallies), share(truths) if truths else None
+        rates.append(PassRates(model, len(rows), share(passes), *_of_rounds(rounds), by_task, *measures))
     return rates
 
 

@@ -259,7 +259,7 @@ class _Against:
             self._tokens.append(ScreenedToken(kind or "prose", divergence))
 
     def _kept(self, place: Place, values: Values) -> Values | None:
-        """Return the base's row if it is of the same tokens; otherwise the path through the grammar differs."""
+        """Return the base's row if it is of the same tokens; otherwise the path in the grammar differs."""
         if self._is_base:
             self._rows.keep(place, values)
         kept = self._rows.get(place) if self._before is not None else None
