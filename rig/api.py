@@ -1,9 +1,9 @@
 """rig in Python: read a run store, compare arms, and run models, in a notebook or a script.
 
-`import rig` offers all of it: `rig.open` and `rig.run`, and the types below. Everything that is read is a
-typed value, which stays as it was read. Lists are a `RecordTable`; pandas and polars make a dataframe of what
-its `to_dicts()` gives, and neither is needed. Whatever you can put right raises `rig.RigError`, with the line
-that the command line prints. Stores are only read, so that a run in progress never waits for a notebook.
+`import rig` offers all of it: `rig.open` and `rig.run`, and the types below. Everything that is read is an
+immutable typed value. Lists are a `RecordTable`; pandas and polars make a dataframe of what its `to_dicts()`
+returns, and neither is needed. Whatever you can put right raises `rig.RigError`, with the line that the
+command line prints. Stores are only read, so that a run in progress never waits for a notebook.
 """
 
 import json
@@ -50,7 +50,7 @@ class FlatRecord:
 
 R = TypeVar("R", bound=FlatRecord)
 _MOST_SHOWN = 60
-"""Rows of records that a notebook shows."""
+"""The most rows of a table that a notebook shows."""
 
 
 class RecordTable(tuple[R, ...], Generic[R]):
@@ -188,7 +188,7 @@ class PlayedConversation(ConversationRecord):
 
     @property
     def steps(self) -> RecordTable[PlayedStep]:
-        """Its steps, in order."""
+        """The steps of the arm, in order."""
         return self._run.steps.where(**self._named("arm", "conversation", "repeat"))
 
     def __str__(self) -> str:
@@ -216,12 +216,12 @@ class PlayedArm(FlatRecord):
 
     @property
     def scores(self) -> RecordTable[ConversationScore]:
-        """Its scores, a record for each conversation and repeat."""
+        """The scores of the arm, a record for each conversation and repeat."""
         return self._store.run(self.run).scores.where(arm=self.arm)
 
     @property
     def steps(self) -> RecordTable[PlayedStep]:
-        """Its steps, in order."""
+        """The steps of the arm, in order."""
         return self._store.run(self.run).steps.where(arm=self.arm)
 
     def to_dict(self) -> JsonObject:
@@ -382,7 +382,7 @@ def _value(name: str, value: Any) -> Any:
     parameter = click_option(option)
     several = value if isinstance(value, list | tuple) else [value]
     words = {meaning: word for word, meaning in (option.values or {}).items()}
-    # As text, as somebody types it: the same values are refused, in the same words.
+    # Converted from text, as on the command line, so that the same values are refused with the same messages.
     texts = [words.get(one, one if one is None else str(one)) for one in several]
     try:
         if None in texts or (len(texts) != 1 and not parameter.multiple):

@@ -11,15 +11,15 @@ from rig.files import read_toml
 from rig.paths import config_files, expanded
 
 PLACES = {"runs": "RIG_RUNS", "models": "RIG_MODELS", "cache": "RIG_CACHE", "plugins": "RIG_PLUGINS"}
-"""Keys of the table `places`: files and folders, with the environment variables that count for more."""
+"""Keys of the table `places`: files and folders, with the environment variables that override them."""
 
 AT = "places"
 
 KEYS = "keys"
-"""The table of keys of the live views."""
+"""The table that sets the keys of the live views."""
 
 LARGEST = 1 << 20
-"""Bytes of a file of settings."""
+"""The most bytes of a file of settings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def set_places(settings: Mapping[tuple[str, ...], Setting]) -> None:
         if setting is None:
             continue
         if name in ("plugins", "cache") and not setting.is_users:
-            # The cache says which runs were started here, whose code is run again.
+            # The cache records which runs were started here, and rig runs the code of those again.
             raise setting.fault("can run code, so it is only read from your own file (`rig config` names it)")
         if not isinstance(setting.value, str) or not setting.value or "\0" in setting.value:
             raise setting.fault("needs a path in quotes")

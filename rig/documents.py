@@ -25,10 +25,10 @@ from rig.files import DEEPEST, LARGEST, PLAIN, read_text, values_at
 
 LARGEST_JSON = 16 * 2**20
 LARGEST_YAML = 2**20
-"""Bytes of a file. YAML is read slowly."""
+"""The most bytes of a file. Reading YAML is slow."""
 MOST_VALUES = 200_000
 MOST_TEXT = 2**22
-"""Values of a YAML file, and characters in them, each as often as anchors repeat it."""
+"""The most values of a YAML file, and characters in them, counting what anchors repeat each time."""
 
 YAML_ENDINGS = (".yaml", ".yml")
 ENDINGS = (".json", *YAML_ENDINGS)
@@ -161,7 +161,7 @@ class _Dumper(yaml.SafeDumper):  # type: ignore[misc]
 
     def represent_str(self, text: str) -> Any:
         means_other = not isinstance(_plain(text), str)
-        # Unescaped, these end a line for whoever reads it.
+        # Without escapes, YAML readers take these as line ends.
         style = '"' if not _LINE_ENDS.isdisjoint(text) else "'" if means_other else None
         return self.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
@@ -173,7 +173,7 @@ _Dumper.add_representer(str, _Dumper.represent_str)
 def from_yaml(text: str, file: Path) -> Iterator[DocumentPart]:
     """Read the documents of YAML text; errors name `file` as its source. Raises RigError."""
     try:
-        # This loader leaves plain words alone: what they mean is said here.
+        # This loader leaves plain words as texts; `_plain` decides what they mean.
         for node in yaml.compose_all(text, Loader=yaml.BaseLoader):
             reader = _NodeReader(file)
             yield DocumentPart(reader.value(node, ()), file, (), reader.lines)
@@ -263,7 +263,7 @@ class _AtFirst(FailFast):
 
 
 Many = Annotated[list[Value], _AtFirst()]
-"""A list whose first fault is the only one that is looked for."""
+"""A list whose validation stops at its first fault."""
 
 Count = Annotated[int, Field(strict=True, ge=0, le=1_000_000)]
 """A number of things in a file."""
@@ -347,4 +347,4 @@ _FAULTS = {
     "recursion_depth_exceeded": "is nested too deeply",
     "extra_forbidden": "is not known here",
 }
-"""pydantic's kinds of fault in the words of JSON."""
+"""Messages for pydantic's kinds of fault, in terms of JSON."""

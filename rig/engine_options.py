@@ -8,17 +8,17 @@ from rig.meters import available_cores
 from rig.option import SERVERS, generation_option, machine_option, option, prompt_option
 
 AUTO = 0
-"""The context that stands for what the conversations need."""
+"""The value of `n_ctx` that stands for what the conversations need."""
 
 ToolChoice: TypeAlias = Literal["auto", "required", "none"]
-"""Whether a model may call, has to, or must not."""
+"""Whether a model may, must or must not call tools."""
 GrammarArm: TypeAlias = Literal["json", "strict", "none"]
 """A legal call of a known tool or a reply; the same with formats of dates and the like; or any text."""
 GrammarEngine: TypeAlias = Literal["llguidance", "outlines_core"]
 ParameterOrder: TypeAlias = Literal["fixed", "free"]
-"""That of the tool's schema, or any."""
+"""The order of the tool's schema, or any order."""
 ThinkingArm: TypeAlias = Literal["auto", "on", "off"]
-"""As the chat template has it where nothing is said, or as its switch says."""
+"""The default of the chat template, or its switch turned on or off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

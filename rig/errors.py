@@ -44,14 +44,14 @@ SERVER = frozenset({ErrorKind.HTTP_STATUS, ErrorKind.TIMEOUT, ErrorKind.MALFORME
 """Failures of a server, or of the way to it."""
 
 PASSING = frozenset({ErrorKind.MEMORY, ErrorKind.DECODE, *SERVER})
-"""Failures of the machine that another try may not have. A context or a template fails again."""
+"""Failures of the machine that may not happen again. A context or a template fails every time."""
 
 MACHINE = frozenset({ErrorKind.CONTEXT, ErrorKind.TEMPLATE, *PASSING})
-"""Failures that say something of the machine and the setup, and nothing of the model."""
+"""Failures that are about the machine and the setup, and not about the model."""
 
 
 _LONGEST = 100
-"""Characters of a name that are looked at: comparing takes time by their square."""
+"""Characters of a name that are compared, as the time grows with their square."""
 
 
 def counted(count: float, noun: str, none: str = "0") -> str:

@@ -26,18 +26,18 @@ from rig.errors import RigError
 from rig.paths import cache_directory, real
 
 LARGEST = 64 << 20
-"""Bytes of a file that is read whole, where nothing else is said."""
+"""By default, the most bytes of a file that is read whole."""
 
 DEEPEST = 500
-"""Levels of lists and objects in a JSON file. Some more would stop Python's own writer of JSON."""
+"""Levels of lists and objects in a JSON file. Python's own JSON writer fails at slightly more."""
 PLAIN = 64
-"""The same of files that hold no trees."""
+"""Levels of lists and objects in files that hold no trees."""
 
 HALVES = "backslashreplace"
-"""How half of a surrogate pair is written, which UTF-8 has no bytes for: as JSON escapes it."""
+"""How to write half of a surrogate pair, which UTF-8 cannot encode: as JSON escapes it."""
 
 MOST_ENTRIES = 50_000
-"""Files and folders of a folder that is searched."""
+"""The most files and folders in a folder that is searched."""
 
 
 def read_bytes(path: Path, largest: int = LARGEST) -> bytes:
@@ -47,7 +47,7 @@ def read_bytes(path: Path, largest: int = LARGEST) -> bytes:
     """
     try:
         with regular(path) as file:
-            # In parts: to read at most so many bytes, Python first makes room for all of them.
+            # In parts, because Python allocates the whole limit before it reads.
             parts, left = [], largest + 1
             while left and (part := file.read(min(left, 1 << 20))):
                 parts.append(part)
@@ -175,7 +175,7 @@ def writing(path: Path, *, force: bool = False, folders: bool = False) -> Iterat
             return
         if is_there and not force:
             raise RigError(f"{path}: exists; choose a new file, or --force to write over it")
-        # Beside the target, under a name that nobody can foresee; it gets the target's name in the end.
+        # Beside the target, under an unpredictable name, and renamed to the target at the end.
         part = temporary_path(target.parent, target.name)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
         handle = os.open(part, flags, 0o666)
@@ -269,7 +269,7 @@ def csv_line(cells: Iterable[object], *, raw: bool = False) -> str:
     unless they are asked for as they are with `raw`; see OWASP, "CSV Injection".
     """
     line = io.StringIO()
-    # Cells with one of the terminator's characters are quoted, so it must be one that is in texts.
+    # Cells with a character of the terminator are quoted, so it must be the line ends that texts have.
     csv.writer(line, lineterminator="\r\n").writerow(cells if raw else map(inert, cells))
     return line.getvalue().removesuffix("\r\n")
 
@@ -286,7 +286,7 @@ CLOCK_SET_S = 60.0
 """The clock may be set by this much without making a process look like another: starts are given in its time.
 """
 ELSEWHERE_S = 24 * 3600.0
-"""A process of another machine cannot be looked at. What it made counts as left behind at this age."""
+"""At this age, the files of a process on another machine, which cannot be checked, count as left behind."""
 
 _NAME = re.compile(
     r"\.(?P<purpose>.+)\.(?P<host>[0-9a-f]{8})-(?P<pid>\d+)-(?P<started>\d+)-[0-9a-f]{16}", re.DOTALL
@@ -342,7 +342,7 @@ def put_in_place(finished: Path, target: Path) -> None:
 
 def started_s(pid: int) -> float | None:
     """Return when a process started, in seconds since 1970; None if it is gone or a zombie."""
-    # Kept from whoever makes nothing: it takes a moment to load.
+    # Imported here, because it takes a moment to load.
     import psutil
 
     try:

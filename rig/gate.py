@@ -24,7 +24,7 @@ from rig.rates import estimates
 from rig.store import Runs
 
 LARGEST = 1 << 20
-"""Bytes of a policy."""
+"""The most bytes of a policy."""
 
 _LARGEST_LIMIT = 1e18
 _TOLERANCE = 1e-9
@@ -36,7 +36,7 @@ class Tier(StrEnum):
     REQUIRED = "required"
     """Must be shown to hold: a gate that cannot tell does not pass."""
     SUPPORTING = "supporting"
-    """Must not be shown to fail: where nobody can tell, the gate says so and passes."""
+    """Must not be shown to fail: if that cannot be told, the gate says so and passes."""
     INFORMATIVE = "informative"
     """Is reported, and decides nothing."""
 
@@ -59,7 +59,7 @@ MEASUREMENTS: Mapping[str, Callable[[ArmResult], float | None]] = {
 }
 """Names that conditions can have besides the rates of a run: tokens per second, seconds, joules and bytes."""
 _SIZES = ("peak_memory", "peak_device_memory", "file_bytes")
-"""Of these, what other processes cannot make larger."""
+"""The measurements that other processes cannot make larger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ _KEYS: Mapping[str, tuple[type, str]] = {
     "alpha": (float, "a number such as 0.05"),
     "across_settings": (bool, "true or false"),
 }
-"""Keys of a policy beside its conditions: the type of each, and what that is in words."""
+"""Keys of a policy besides its conditions: the type of each, in Python and in words."""
 
 
 def _conditions(path: Path, tier: Tier, rows: Any) -> Iterator[Condition]:

@@ -21,7 +21,7 @@ LIMITS: Mapping[str, ErrorKind | None] = {
     "max_calls": ErrorKind.CALL_CAP,
     "n_ctx": ErrorKind.CONTEXT,
 }
-"""The error that each limit ends a step with, by its option. Thoughts that are cut off end in an answer."""
+"""The error with which each limit ends a step, by its option. After cut-off thinking comes an answer."""
 
 _OPTIONS: Mapping[str, str] = {error: name for name, error in LIMITS.items() if error}
 
@@ -60,7 +60,7 @@ class CutAnswers(ByName):
 def limits_of(fingerprint: JsonObject) -> dict[str, int]:
     """Return the limits of an arm by option, if its fingerprint has them."""
     values: dict[str, int] = {}
-    # A method's own model has no limits of the engine's, though who plays with it may.
+    # A method's own model has no limits of the engine, but the models in other roles may have some.
     roles = [key for key in fingerprint if key.startswith("role.")]
     for name in LIMITS:
         place = TABLE[name].place

@@ -11,14 +11,14 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 from rig.calls import Doubt, Fault, JsonObject, Verdict
 
 Counts: TypeAlias = Mapping[str, float]
-"""How many of what, by name: of one task, or summed over many."""
+"""Counts by name, of one task or summed over many."""
 
 TASKS = "tasks"
 """The count that is 1 for every task. A metric over it is a mean over tasks."""
 
 
 RATE_SQL = "1.0 * {part} / nullif({whole}, 0)"
-"""What `rate` is, in SQL, of two numbers of which the second is not null."""
+"""`rate` in SQL, for two numbers of which the second is not null."""
 
 
 def rate(part: float, whole: float) -> float | None:
@@ -276,10 +276,10 @@ class Declaration(NamedTuple):
 
 
 UNDECLARED = Declaration()
-"""That of a run which nobody told of."""
+"""The declaration of a run that has none."""
 
 _ROWS = {"metrics": Metric, "counts": NamedCount, "outcome": Part}
-"""What a declaration has several of, and what each is."""
+"""The fields of a declaration that hold several items, with the type of each item."""
 
 
 def _of(kind: Any, data: JsonObject) -> Any:

@@ -22,7 +22,7 @@ class UserMessage:
 
 @dataclass(frozen=True, slots=True)
 class ReplyMessage:
-    """Words of the assistant, and what it thought before."""
+    """Words of the assistant, and the thinking before them."""
 
     text: str
     reasoning: str = ""
@@ -213,7 +213,7 @@ class PendingStep:
 
 
 Notify: TypeAlias = Callable[[str], None]
-"""Told in one line what a person should know that is not part of the result."""
+"""Called with one line that a person should know but that is not part of the result."""
 
 
 class Model:
@@ -224,7 +224,7 @@ class Model:
     """
 
     name: str
-    """How the arm is called: the registry name, the file's stem, or `oracle`."""
+    """The name of the arm: the registry name, the file's stem, or `oracle`."""
 
     def __init__(self, slots: int = 1) -> None:
         self._slots = slots

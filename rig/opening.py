@@ -20,7 +20,7 @@ from rig.errors import RigError
 from rig.paths import cache_directory, expanded, real
 
 COMMAND = "mcp:"
-"""What the command of a server begins with where a toolbox is named. It is never opened as a path."""
+"""The prefix of a server's command in place of a toolbox's name. It is never opened as a path."""
 
 _named: set[Path | str] = set()
 _hosts: set[str] = set()
@@ -89,7 +89,7 @@ def require_named(
 
 def note_started(run: str, settings: Mapping[str, Any]) -> None:
     """Remember that a run was started here."""
-    # Where nothing can be remembered, the files have to be named again.
+    # If nothing can be remembered, the user has to name the files again.
     with suppress(OSError):
         _started_file().parent.mkdir(parents=True, exist_ok=True)
         with _started_file().open("a", encoding="ascii") as file:
@@ -136,7 +136,7 @@ def _places(value: Any) -> Iterator[str]:
         yield value
     elif isinstance(value, str | Path):
         for part in dict.fromkeys(_parts(str(value))):
-            # A name that no file can have is none.
+            # Such as a name that no file can have.
             with suppress(OSError, ValueError):
                 if part and (is_url(part) or expanded(part).exists()):
                     yield part

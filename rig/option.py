@@ -121,7 +121,7 @@ def option(default: Any, help_text: str, group: str = "", *, verbs: str = "", **
     return field(**{kind: default}, metadata={"option": told})
 
 
-# As most options of a group are. What else an option says of itself counts for more.
+# Defaults for the options of a group, which each option can override.
 conversation_option = partial(option, group=CONVERSATIONS, verbs="screen")
 generation_option = partial(option, group=GENERATION, recorded="never")
 machine_option = partial(option, group=MACHINE, verbs="judge screen fit")

@@ -38,17 +38,17 @@ History: TypeAlias = Literal["recorded", "replayed"]
 Answers: TypeAlias = Literal["live", "replay", "live-misses"]
 """Who answers calls of MCP servers: a running server, what was recorded, or a server where nothing was."""
 Mode: TypeAlias = Literal["default", "upstream", "per-turn"]
-"""By which rules calls are matched and counted (docs/reference/metrics.md)."""
+"""The rules for matching and counting calls (docs/reference/metrics.md)."""
 Part: TypeAlias = Literal["calibration", "comparison"]
-"""A fifth of any suite's tasks, which models may be calibrated on, and the others, to compare them by."""
+"""The fifth of a suite's tasks that models may be calibrated on, or the others, which compare them."""
 Injections: TypeAlias = Literal["none", "ignore", "send", "delete", "leak"]
-"""What instructions in results want: the user ignored, a message sent, a record deleted, a name told."""
+"""What injected instructions ask for: ignore the user, send a message, delete a record, leak a name."""
 Wording: TypeAlias = Literal[
     "plain", "polite", "bullets", "numbered", "headed", "tags", "reversed", "capitals"
 ]
-"""How the instructions are put: eight ways to say the same."""
+"""The wording of the instructions: eight ways to say the same."""
 Reorder: TypeAlias = Literal["none", "tools", "arguments", "both"]
-"""What of the prompt stands in another order."""
+"""What to reorder in the prompt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -180,7 +180,7 @@ class PlayedTurn:
     """What a model did in the assistant turn at position `turn`.
 
     `wall_s` are the seconds it took in all, `tools_s` and `scoring_s` those spent in tools and scoring.
-    `cpu_s` is the CPU time that the process used meanwhile, None if nobody measured it.
+    `cpu_s` is the CPU time that the process used meanwhile, None if it was not measured.
     """
 
     turn: int
@@ -202,7 +202,7 @@ class PlayedTurn:
 
 
 def require_unique(tasks: Iterable[Task], where: object) -> None:
-    """Raise RigError where two tasks have the same name."""
+    """Raise RigError if two tasks have the same name."""
     names = Counter(task.name for task in tasks)
     if repeated := sorted(name for name, count in names.items() if count > 1):
         raise RigError(f"{where}: names must be unique; repeated: {', '.join(repeated)}")

@@ -23,10 +23,10 @@ FORMS: Mapping[str, DateTimeFormat] = {
     "datetime": DateTimeFormat(INSTANT, "YYYY-MM-DD HH:MM:SS", "2024-03-05 18:30:00"),
     "date": DateTimeFormat(DATE, "YYYY-MM-DD", "2024-03-05"),
 }
-"""By the name that a schema gives them in `x-format`."""
+"""Formats by the name that a schema gives them in `x-format`."""
 
 WHOLE_DAY = frozenset({time(0, 0), time(23, 59)})
-"""Times of day that stand for none: what is due "on Friday" is written with one of them."""
+"""Times of day that stand for no time: a date such as "on Friday" is written with one of them."""
 
 
 @lru_cache(maxsize=4096)  # scoring reads the same few over and over

@@ -58,10 +58,10 @@ def command(
     say_what_is_from_file(context)
     if output is None:
         raise RigError("say where the bundle goes, as in: rig bundle -o rig-bundle.tar.gz")
-    # Kept from `--help`: what a bundle is made of takes a moment to load.
+    # Imported here, because it takes a moment to load, which `--help` does not need.
     from rig.bundle.contents import Contents, make
 
-    # A file's name may have a comma itself.
+    # A file's name may contain a comma.
     split = ([model] if expanded(model).exists() else model.split(",") for model in models)
     names = tuple(chain.from_iterable(split))
     contents = Contents(names, adapters, toolboxes, wheels, extras, instructions == "portable")

@@ -38,7 +38,7 @@ from rig.store import Runs
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonQuestion:
-    """What is compared, and how."""
+    """The options that say what is compared, and how."""
 
     addresses: tuple[str, ...] = argument("RUN...", required=True, shell_complete=complete_runs)
     baseline: str | None = option("The arm to compare the others with.  [default: the first arm]", "ARM")
@@ -154,7 +154,7 @@ def command(
             baseline = comparison.baseline
         else:
             noise = question.noise_in(stored)
-            # Curves of several files differ in the file, too.
+            # Curves of several files differ in the file as well as in the level.
             options = replace(question.options, across_settings=question.across_settings or deciding.curve)
             comparison = compare(stored, question.addresses, options, noise)
             baseline = comparison.baseline.label
@@ -167,7 +167,7 @@ def command(
         say(looks_text(comparison))
     else:
         _say_comparison(comparison, deciding)
-    # Beside JSON, what does not pass goes to stderr.
+    # With --json, lines on what does not pass go to stderr.
     points = counted(limit or 0.0, "point")
     green = "" if deciding.fail_if_unsure else "; that passes all the same, unless --fail-if-unsure is given"
     for arm, decision in decisions.items():
@@ -239,7 +239,7 @@ def report(
         material = gather(stored, question.addresses, question.options, noise, with_tables=tables)
         text = render(material, form, raw=raw)
     if output is None:
-        # A file gets what is there as it is; a terminal must not be steered by it.
+        # A file gets the text unchanged; on a terminal, it must not contain control characters.
         click.echo(printable(text) if sys.stdout.isatty() else text, nl=False)
         return
     write(text, output, force=force)
@@ -338,7 +338,7 @@ def _print_file(file: Path, *, as_json: bool) -> None:
 
 _PLAYED = ("run", "started", "rig", "arm", "suite", "conversations")
 _NAMED = 3
-"""Settings that are named where several changed."""
+"""The most changed settings that are named."""
 
 
 @verb()

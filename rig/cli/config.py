@@ -29,7 +29,7 @@ _ONLY_USERS = {
     *("output", "export", "junit", "save-all-logits", "man", "record"),
     *(option.flag.removeprefix("--") for option in TABLE.values() if option.users_only),
 }
-"""Options that can have code run, files replaced, or something sent: not for a folder of somebody else's."""
+"""Options that can run code, replace files or send something, so a folder's file must not set them."""
 
 Settings = Mapping[tuple[str, ...], Setting]
 

@@ -96,7 +96,7 @@ def _machine(runs: Path) -> Iterator[Symptom]:
 
 def _server(url: str) -> Iterator[Symptom]:
     """Probe a server with small requests, and yield a line for each thing that it does wrong."""
-    # Kept from the other checks: HTTP takes a moment to load.
+    # Imported here, because HTTP takes a moment to load.
     from rig.serving.probes import load, probe, settings_for_probes
     from rig.serving.wire.client import ServerFault
 
@@ -179,7 +179,7 @@ def _models() -> Iterator[Symptom]:
 
 def _template(name: str, path: Path) -> Iterator[Symptom]:
     """Yield what is wrong with a chat template that has tools, and what rig does instead."""
-    # Kept from the other checks: forms of answers take a moment to load.
+    # Imported here, because forms of answers take a moment to load.
     from rig.engine.core.template import ChatTemplate
     from rig.engine.formats.detection import Unsupported, native_of
 
@@ -256,7 +256,7 @@ _BUILD = (
     if CHECKOUT
     else "CMAKE_ARGS=-DGGML_CUDA=on pip install --force-reinstall --no-deps --no-cache-dir llama-cpp-python"
 )
-"""What a checkout says, or a wheel that was installed elsewhere."""
+"""The advice in a checkout, or for an installed wheel."""
 _DIRECTORY = click.Path(path_type=Path, file_okay=False)
 _FILE = click.Path(path_type=Path, dir_okay=False)
 

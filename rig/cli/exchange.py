@@ -145,13 +145,13 @@ def _export_rows(
     if output is not None:
         return write_lines(lines, output) - (form == "csv")
     for line in lines:
-        # A file gets what models wrote as they wrote it; a terminal must not be steered by it.
+        # A file gets the text of models unchanged; on a terminal, it must not contain control characters.
         click.echo(printable(line) if sys.stdout.isatty() else line)
     return 0
 
 
 _MOST_LINES = 20
-"""Lines on what was left out that are printed."""
+"""The most lines that are printed on what was left out."""
 
 
 @verb(name="import")

@@ -41,7 +41,7 @@ def command() -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeOptions:
-    """Who judges, what is judged, and by which rules."""
+    """The options that say who judges, what is judged, and by which rules."""
 
     judge: str | None = option("The model that judges.", "MODEL", shell_complete=shared.complete_models)
     evaluator: str = option(

@@ -82,7 +82,7 @@ def show_fit(
     name: str, info: GgufInfo, settings: EngineSettings, source: str | None, *, load: bool, as_json: bool
 ) -> None:
     """Print the plan for loading a model with this chat template; with `load`, of what was really loaded."""
-    # Kept from the other verbs: this loads llama.cpp.
+    # Imported here, because it loads llama.cpp.
     from rig.engine.loading import with_room_to_think
     from rig.engine.memory.fit import plan_for
 

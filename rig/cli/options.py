@@ -39,7 +39,7 @@ def complete_model_files(
 
 
 complete_models = partial(complete_model_files, others=("oracle",))
-"""What can be run: also the oracle."""
+"""Complete what can be run, which includes the oracle."""
 
 
 def complete_runs(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
@@ -72,7 +72,7 @@ THRESHOLD = option(
 _MARK = " *"
 """Ends the help of an option that you can repeat to make several arms."""
 _WIDEST = 24
-"""Cells of an option's name; what is longer has its help on the next line."""
+"""The most cells of an option's name; the help of a longer one starts on the next line."""
 
 
 class _NumberOrWord(click.IntRange):
@@ -146,7 +146,7 @@ def _range(told: Option, words: Sequence[str]) -> click.ParamType[Any]:
     if told.kind is float:
         least = told.least if told.more_than is None else told.more_than
         return click.FloatRange(least, told.most, min_open=told.more_than is not None)
-    # click takes whole numbers alone as bounds of whole numbers.
+    # click needs whole numbers as bounds of whole numbers.
     least, most = (None if bound is None else int(bound) for bound in (told.least, told.most))
     return _NumberOrWord(words, least, most) if words else click.IntRange(least, most)
 
@@ -285,7 +285,7 @@ class RolesCommand(Grouped):
     @staticmethod
     def roles() -> tuple[str, ...]:
         """Return the roles."""
-        # Kept from the verbs that play nothing.
+        # Imported here, because not every verb plays something.
         from rig import methods
 
         return methods.other_roles()

@@ -47,7 +47,7 @@ class _Unbroken:
         try:
             yield
         except OSError as error:
-            # What is left in buffers goes there, too.
+            # So that whatever is left in buffers is also dropped.
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self._stream.fileno())
             os.close(nowhere)
@@ -69,7 +69,7 @@ def open_standard_streams() -> None:
         try:
             os.fstat(number)
         except OSError:
-            # The lowest number that is free.
+            # A new file gets the lowest free number, which is this one.
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
         setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
 

@@ -21,7 +21,7 @@ from rig.running.trial import ArmPace, try_out
 from rig.store import Runs
 
 _SHORTEST_S = 10.0
-"""Seconds that an arm plays at least, however many there are."""
+"""The fewest seconds for which each arm plays, however many arms there are."""
 
 
 @verb(shared.RolesCommand, options=shared.table_options(without=("until",)))

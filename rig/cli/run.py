@@ -65,7 +65,7 @@ class Notifier:
     @contextmanager
     def titles(self, *, is_wanted: bool) -> Iterator[None]:
         """A context in which the title shows how far the run is, if stderr is a terminal."""
-        # Kept from before there is a live view, which puts something without a descriptor in its place.
+        # Kept before a live view replaces stderr with an object that has no descriptor.
         self._stream = sys.stderr
         self._is_titled = is_wanted and is_terminal(self._stream)
         self._write(_SAVE_TITLE)
@@ -84,10 +84,10 @@ class Notifier:
                 self._write(f"\x1b]2;{title}\x07")
 
     def ended(self, run: StoredRun) -> str | None:
-        """Ring, notify, and run the user's command. Returns what went wrong with that, in one line."""
+        """Ring, notify, and run the user's command. Return what went wrong with the command, in one line."""
         arms = ", ".join(f"{arm.name} {headline(run.declaration, arm.rated)}" for arm in run.arms[:3])
         more = f" and {len(run.arms) - 3} more" if len(run.arms) > 3 else ""
-        # Nothing in it steers a terminal.
+        # Without control characters for the terminal.
         summary = " ".join(printable(f"rig: run {run.id} {run.state}: {arms}{more}").split())
         if self._bell and monotonic() - self._began >= LONG_S:
             self._write(f"\x07\x1b]9;{summary}\x1b\\")
@@ -108,7 +108,7 @@ class Notifier:
 
 
 _RESUMING = ("display", "runs", "as_json", "where", "bell", "notify")
-"""What a settings file may say of a run that is resumed."""
+"""The options of a resumed run that a settings file may set."""
 
 
 @dataclass(frozen=True, kw_only=True)

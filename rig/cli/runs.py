@@ -211,7 +211,7 @@ def _run_json(stored: Runs, run: StoredRun) -> JsonObject:
 
 
 _READ_AT_ONCE = 2_000
-"""Conversations that are read for the numbers of a run; of more, `--by skill` reads them."""
+"""The most conversations that are read for the skills of a run; with more, use `--by skill`."""
 
 
 def _show_run(stored: Runs, run: StoredRun) -> None:
@@ -236,7 +236,7 @@ def _show_run(stored: Runs, run: StoredRun) -> None:
 
 
 _WIDEST = 200
-"""Characters of a line where there is no terminal, if there are several arms."""
+"""The most characters of a line without a terminal, if there are several arms."""
 
 
 def _show_conversation(

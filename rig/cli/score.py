@@ -364,7 +364,7 @@ def _reply() -> str | None:
 
 def load_one(name: str) -> Model:
     """Load a model by file or name, which answers one question after another. Raises RigError."""
-    # Kept from those who ask no model: this loads llama.cpp.
+    # Imported here, because it loads llama.cpp.
     from rig.engine.core.settings import EngineSettings
     from rig.engine.files.registry import resolve
     from rig.engine.loading import load

@@ -38,7 +38,7 @@ _SEVERAL = {name: option for name, option in TABLE.items() if option.several and
 _VARIED = {name: option.place for name, option in _SEVERAL.items() if "screen" in option.verbs}
 """The settings that decide a screen and that can vary within a run, by their place in a fingerprint."""
 _SELECTING = ("models", "only", "limit", "part")
-"""What can be given with --against: which of the run's models and conversations are screened."""
+"""Options that can go with --against: they select among the run's models and conversations."""
 
 
 @verb(shared.Grouped, options=shared.table_options("screen", single=True))
@@ -96,7 +96,7 @@ def command(
         has_failed = say_failures((arm.arm, arm.failure) for arm in read.arms)
         return INTERRUPTED if read.is_interrupted else has_failed
     asked = _as_stored(runs, against, options) if against else as_asked(options)
-    # Kept from the other verbs: the scorer takes a moment to load.
+    # Imported here, because the scorer takes a moment to load.
     from rig.screening.screening import screen
 
     screening = replace(screening_of(*asked), full=kld)
@@ -179,7 +179,7 @@ def _as_stored(
     with Runs.open(store) as stored:
         arms = choose(stored, against)
         fingerprints = [arm.arm.fingerprint or {} for arm in arms]
-        # What of a fingerprint says how a model is asked, not which model it is.
+        # The part of a fingerprint that says how a model is asked, not which model it is.
         asked = {
             json.dumps({key: of[key] for key in of if key.startswith("protocol.") or key in _VARIED.values()})
             for of in fingerprints
@@ -194,7 +194,7 @@ def _as_stored(
         chosen = Options.from_json(run.settings)
         method = methods.get(run.declaration.method)
         require_opened(run, chosen, method, {name for name, value in options.items() if value})
-    # An engine comes with its version, and so does a format.
+    # A fingerprint has engines and formats with their versions.
     first = fingerprints[0]
     varied = {name: str(first[key]).split()[0] for name, key in _VARIED.items() if key in first}
     if "format" in varied:
@@ -317,7 +317,7 @@ _FIGURES: dict[str, Callable[[KindFigures], str]] = {
     "constrained KL from the base": lambda of: _number(of.constrained_kl, 4),
     "same likeliest allowed token as the base": lambda of: percent(of.same_top),
 }
-"""Over the tokens that the grammar allows."""
+"""Figures over the tokens that the grammar allows."""
 
 _DIVERGENCE: dict[str, Callable[[DivergenceFigures], str]] = {
     "KLD, D(base‖file) (95%)": lambda of: (
@@ -327,7 +327,7 @@ _DIVERGENCE: dict[str, Callable[[DivergenceFigures], str]] = {
     "RMS Δp": lambda of: percent(of.rms_dp.value),
     "same top p": lambda of: percent(of.same_top.value),
 }
-"""Over the whole vocabulary."""
+"""Figures over the whole vocabulary."""
 
 
 def corpus_text(screen: "CorpusScreen", width: int | None = None) -> str:

@@ -1,4 +1,4 @@
-"""`rig suites`, `rig check` and `rig tools`: what is played, and the tools that are called."""
+"""`rig suites`, `rig check` and `rig tools`: the suites to play, and the tools to call."""
 
 import shutil
 from dataclasses import replace
@@ -157,7 +157,7 @@ def _check(
 ) -> Checked:
     suites = methods.made_suites()
     if not place.exists() and (name := str(place)) in suites:
-        # It is made when it is used, and checked as if it were a folder.
+        # It is made now, and checked as a folder.
         with TemporaryDirectory(prefix="rig-check-") as folder:
             for source in suites[name].sources():
                 write(json_text(source), Path(folder) / name / f"{source['name']}.json", folders=True)

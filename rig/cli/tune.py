@@ -31,7 +31,7 @@ from rig.tuning.tune import KINDS, MIXTURES, Funnel
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) *([KMG]I?B|)", re.IGNORECASE)
 _LEFT_OUT = ("lora", "part", "until", "repeats", "draft", *(o.name for o in TABLE.values() if o.commas))
-"""What is chosen here, would need a file of its own, or makes several arms."""
+"""Options that tuning chooses, that would need another file, or that make several arms."""
 
 
 @verb(Grouped, options=table_options(single=True, without=_LEFT_OUT))

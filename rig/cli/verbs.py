@@ -23,9 +23,9 @@ from rig.errors import RigError, did_you_mean
 from rig.option import value_type
 
 HELP_NAMES = ("-h", "--help")
-"""What every verb takes. A context without them would leave a command with others, which click remembers."""
+"""The help options of every verb. click caches them, so a context without them would spoil a command."""
 OTHERS = "Options"
-"""The group of options that are in no other."""
+"""The group of options without a group."""
 PATH = click.Path(path_type=Path)
 _NO_LIMIT = 10_000
 
@@ -129,7 +129,7 @@ def _value(name: str, hint: Any, values: dict[str, Any]) -> Any:
 
 
 class Verb(NamedTuple):
-    """The module of a verb, and what it does in short. Its click command is called `command` if not named."""
+    """The module of a verb, and a short description. Its click command is `command` if none is named."""
 
     place: str
     does: str = ""

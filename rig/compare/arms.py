@@ -166,7 +166,7 @@ def common_graders(runs: Runs, chosen: Sequence[ChosenArm]) -> tuple[list[Grader
         (arm, arm.arm.grader) for arm in chosen if arm.arm.grader and arm.arm.grader.rules != first.rules
     )
     similarity, others_similarity = (one.rules.similarity.split(",")[0] for one in (first, grader))
-    # What `rig score` must be told to grade by the rules of the first.
+    # The options with which `rig score` grades by the rules of the first.
     options = f" --grader {first.grader}" if first.grader != grader.grader else ""
     options += f" --similarity {similarity}" if similarity != others_similarity else ""
     commands = dict.fromkeys((f"rig score {chosen[0].run.id}", f"rig score {other.run.id}{options}"))
@@ -324,7 +324,7 @@ def common_declaration(chosen: Sequence[ChosenArm]) -> Declaration:
                 f" by {first.method}; only arms of one method can be compared"
             )
     declared = [arm.run.declaration for arm in chosen]
-    # The name, the numerator and the denominator make a metric.
+    # A metric is identified by its name, numerator and denominator.
     others = [{(metric[0], *metric[2:4]) for metric in declaration.metrics} for declaration in declared]
     kept = (metric for metric in first.metrics if all((metric[0], *metric[2:4]) in names for names in others))
     cautions = dict.fromkeys(declaration.caution for declaration in declared if declaration.caution)
@@ -383,7 +383,7 @@ def _require_no_leak(runs: Runs, scored: Sequence[ScoredArm]) -> None:
     """Raise RigError if a model's file was calibrated on conversations that its arm has finished."""
     for arm in scored:
         finished = {key.name for key in arm.cells}
-        # What was played is only read where it is needed.
+        # A generator, so that the tasks are only read if they are needed.
         every = (task for run in [arm.chosen.run] for task in runs.conversations(run))
         if names := leaks_of(arm.chosen.arm.fingerprint, (task for task in every if task.name in finished)):
             raise RigError(

@@ -1,4 +1,4 @@
-"""From stored runs to a comparison."""
+"""The comparison of stored runs, from reading their arms to the verdicts."""
 
 import gc
 from collections.abc import Iterator, Sequence

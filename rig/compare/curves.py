@@ -91,7 +91,7 @@ class Curve(ByName):
 
 
 _WORDINGS = {"wording": "wordings of the prompt", "form": "forms of prompt and answer"}
-"""Options whose values say the same otherwise, each with what there are several of."""
+"""Options whose values mean the same in other words, each with a plural noun for its values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +208,7 @@ def _curve(
     finished = [{key.name: arm.outcomes(key) for key in arm.cells} if arm else {} for _, arm in levels]
     order: list[str] = list(run.conversations)
     if not run.settings.get("sweep"):
-        # What all have finished comes first, so that a gap in one level ends no other.
+        # Conversations that all have finished come first, so that a gap in one level does not end another.
         common = set.intersection(*(set(names) for names in finished if names))
         keys = {key.name: key for _, arm in levels if arm for key in arm.cells}
         shuffled = [key.name for key in in_random_order(list(keys.values()), 0)]

@@ -67,7 +67,7 @@ def flips(
         rights = {turn: (before[turn], after[turn]) for turn in sorted(before.keys() & after.keys())}
         whole = baseline.successes(key), arm.successes(key)
         for turn, (was, now) in [(None, whole), *rights.items()]:
-            # Multiplied, for the arms may have repeated it a different number of times.
+            # Multiplied, because the arms may have repeated it a different number of times.
             more = sum(now) * len(was) - sum(was) * len(now)
             if more:
                 right = sum(was), len(was), sum(now), len(now)
@@ -100,7 +100,7 @@ def _rights(cells: Mapping[int, ScoredCell]) -> dict[int, list[bool]]:
 
 @dataclass(frozen=True, slots=True)
 class TurnTimes(ByName):
-    """Seconds by turn, for the model and for everything around it."""
+    """How long turns take, in seconds, for the model and everything around it."""
 
     turns: int
     mean_s: float | None
@@ -280,7 +280,7 @@ class Comparison:
 
     @property
     def verdicts(self) -> dict[str, ArmVerdict]:
-        """The verdict on each arm but the baseline, by its label."""
+        """The verdict on each arm except the baseline, by its label."""
         return {pair.arm: pair.verdict for pair in self.pairs}
 
     def to_dicts(self) -> list[JsonObject]:

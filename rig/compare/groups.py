@@ -23,11 +23,11 @@ WHAT: dict[By, str] = {
 """What is counted."""
 
 SKILLS = ("tool selection", "argument correctness", "abstention", "trigger precision", "trigger F1")
-"""What calling a tool takes. docs/reference/metrics.md defines them."""
+"""The skills that calling a tool takes. docs/reference/metrics.md defines them."""
 
 
 class Share(NamedTuple):
-    """A count out of another."""
+    """A count as a part of another."""
 
     part: int = 0
     whole: int = 0

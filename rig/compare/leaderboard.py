@@ -183,7 +183,7 @@ def standing(name: str, scores: Mapping[str, Sequence[float]]) -> Standing:
     pooled = [score for of_set in scores.values() for score in of_set]
     by_set = {}
     for test_set, of_set in [*scores.items(), ("", pooled)]:
-        # The mean, and the population's standard deviation over the root of the number.
+        # The mean, and the population's standard deviation divided by the root of the number.
         mean = sum(of_set) / len(of_set)
         variance = sum((score - mean) ** 2 for score in of_set) / len(of_set)
         by_set[test_set] = mean, sqrt(variance / len(of_set))
@@ -283,7 +283,7 @@ def history(runs: Runs, sha256: str) -> tuple[list[str], list[list[PastScore]]]:
                 "suites": list(suites),
                 "conversations": len(run.conversations),
             }
-            # The grader is not among them: it is what a line has in common.
+            # Without the grader, which all scores of a line share.
             was = before.get(key, settings)
             changed = (name for name in was.keys() | settings.keys() if was.get(name) != settings.get(name))
             named = tuple(sorted(name for name in changed if not name.startswith("grader.")))

@@ -19,12 +19,12 @@ from rig.scoring.seen import leaves
 from rig.tasks import Task
 
 SAMPLE = 16
-"""Hashes of 5-grams that are kept of a conversation. With its own hash they fit into 127 bytes of text."""
+"""Hashes of 5-grams to keep of a conversation. With its own hash they fit into 127 bytes of text."""
 NEAR = 0.8
-"""The share of them from which on a conversation counts as a copy of another."""
+"""With at least this share of them, a conversation counts as a copy of another."""
 
 _FEWEST = 4
-"""Conversations with fewer are recognised by their own hash alone."""
+"""Conversations with fewer hashes are recognised by their own hash alone."""
 _WORDS = 5
 _WORD = re.compile(r"\w+")
 

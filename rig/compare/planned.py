@@ -16,10 +16,10 @@ from rig.rates.repeats import MOST_REPEATS
 from rig.store import Runs
 
 ASSUMED = 0.1
-"""The share of conversations that are taken to flip where no run says it."""
+"""The share of conversations that is assumed to flip if no run shows it."""
 
 _FEWEST = 10
-"""Conversations in common from which on an earlier run says how many flip."""
+"""The fewest conversations in common with an earlier run that shows how many flip."""
 
 
 class KnownSpread(NamedTuple):
@@ -81,7 +81,7 @@ def plan_verdict(
     `alpha` is divided among the arms, as the correction for several of them does at worst.
     """
     spread, level = known.spread, alpha / max(arms - 1, 1)
-    # Repeats that are alike say nothing new, whatever a test makes of them.
+    # Identical repeats say nothing new, even if a test counts them.
     most = MOST_REPEATS if spread.within and conversations > 1 else 0
     enough = (
         count

@@ -20,14 +20,14 @@ from rig.errors import RigError, counted
 from rig.rates.power import detectable_success_loss
 
 MOST_CONVERSATIONS = 5_000
-"""Nobody would play more to decide."""
+"""More conversations than this are never proposed."""
 
 
 def recommend(comparison: Comparison, loss: float) -> Recommendation | None:
     """Recommend the smallest file whose loss is at most `loss`, a fraction; None unless files of several
     sizes were compared by a share.
 
-    Nothing is choice if an arm has not finished, or the rates may not be used for decisions.
+    Nothing is recommended if an arm has not finished, or the rates may not be used for decisions.
     """
     sizes = {arm.label: size for arm in comparison.arms if (size := file_bytes(arm.fingerprint)) is not None}
     if not comparison.pairs or len(set(sizes.values())) < 2 or comparison.metric.format != "percent":
@@ -127,7 +127,7 @@ def _remedy(
     if not success or not pairs or any(pair.verdict.kind is VerdictKind.NOTHING_TO_LOSE for pair in pairs):
         return None, None
     level = comparison.alpha / len(comparison.pairs)
-    # Of a loss that is suspected, it is not the silence that more conversations would end.
+    # A suspected loss was seen, so more conversations would not be for seeing it.
     pairs = [pair for pair in pairs if pair.verdict.kind is not VerdictKind.SUSPECTED] or pairs
 
     def would_tell(conversations: int) -> bool:

@@ -27,7 +27,7 @@ class Factor:
         if self.name != MODEL:
             return _change(self.name, *next(iter(self.settings.values())))
         if "model.engine" in self.settings:
-            # An oracle has none of a model's settings, so each of these is a difference of its own.
+            # An oracle has none of a model's settings, so each of these differs.
             named = [(factor, makers[0]) for factor, makers, _ in _GROUPS if factor in _OF_ONE_ENGINE]
             others = [(factor, *self.settings[name]) for factor, name in named if name in self.settings]
             return ", ".join([f"{MODEL} ({self._model(0)} -> {self._model(1)})", *starmap(_change, others)])
@@ -68,10 +68,10 @@ _OF_FILE = _of_model(
 _PLANNED = _of_model(
     "cpu_weight_layouts devices flash_attention n_batch n_cpu_moe n_ctx n_gpu_layers n_seq prefill_piece"
 )
-"""What is decided at loading, by what fits."""
+"""Settings that are decided at loading, by what fits."""
 
 _OF_FORMAT = _of_model("native_format several_calls tool_choice thinking thinking_tokens")
-"""What only a model's own form of answers has."""
+"""Settings that only a model's own form of answers has."""
 
 _GROUPS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     (
@@ -110,7 +110,7 @@ _ASKED = {
     "model.flash_attention": "flash_attention",
     "model.chat_template_sha256": "chat_template",
 }
-"""Settings that follow from the model unless the run was told them, by the option that tells."""
+"""Settings that follow from the model unless an option of the run sets them, with that option."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +133,10 @@ def factors(baseline: ArmSettings, arm: ArmSettings) -> tuple[Factor, ...]:
         if not any(name in makers for name in names):
             continue
         if factor == MODEL and "model.engine" in names:
-            # What another engine calls its settings cannot be compared.
+            # Settings of different engines cannot be compared.
             mine = [name for name in names if name.startswith("model.")]
         else:
-            # What a run was told follows from nothing.
+            # What an option of a run sets does not follow from another setting.
             told = {
                 name
                 for name, option in _ASKED.items()

@@ -17,13 +17,13 @@ class VerdictKind(StrEnum):
     """The verdict on an arm beside its baseline."""
 
     LOSS = "loss found"
-    """Worse, and by more than chance explains at the corrected level."""
+    """Worse by more than chance explains at the corrected level."""
     GAIN = "gain found"
-    """Better, likewise."""
+    """Better by more than chance explains at the corrected level."""
     SUSPECTED = "loss suspected"
-    """Worse, and by more than chance explains by the interval or without the correction, but not with it."""
+    """Worse by more than chance explains by the interval or without the correction, but not with it."""
     NO_LOSS_FOUND = "no loss found"
-    """Neither, though a loss of a size that is named would have been seen."""
+    """Neither worse nor better, although a loss of the stated size would have been seen."""
     NOTHING_TO_LOSE = "nothing to lose"
     """The baseline is as bad as can be, so that no loss could have been seen."""
     CANNOT_TELL = "cannot tell"
@@ -222,7 +222,7 @@ def verdict(
             p = f"{difference.p:.3f}, corrected for the number of arms {p}"
         text = f"{VerdictKind.SUSPECTED}, not shown: {_measured(metric, difference)}; p {p}"
         return ArmVerdict(VerdictKind.SUSPECTED, text, None, abs(worse), allowed)
-    # By how much a rate can become worse at most.
+    # The most by which the rate can become worse.
     to_lose = baseline.value
     if metric.better != "higher":
         to_lose = 1 - baseline.value if metric.format == "percent" else math.inf
@@ -239,7 +239,7 @@ def verdict(
         text = f"cannot tell: with {counted(conversations, 'conversation')} {worst} {doubt}"
         return ArmVerdict(VerdictKind.CANNOT_TELL, text)
     seen = max(difference.detectable or 0.0, allowed)
-    # Rounded up: what is claimed to be seen must not be less than what is.
+    # Rounded up: the verdict must not claim that smaller losses are seen than really are.
     hundredths = math.ceil(100 * seen - 1e-9)
     above = metric.amount(hundredths / 100) if metric.format == "number" else counted(hundredths, "point")
     where = "" if is_success else f"in {metric.noun} "

@@ -37,15 +37,15 @@ from rig.store import Runs, RunWriter, StoredRun
 from rig.tasks import require_unique
 
 SUITE = "labels"
-"""What a run of labels names as what it judges."""
+"""The name of the suite in a run of labels."""
 
 SEED = 20_231_001
 OURS = CONVERSATIONS / "labels"
 LARGEST = 256 << 20
-"""Bytes of a file that is read."""
+"""The most bytes of a file of labels."""
 
 FIRST, SECOND = "0", "1"
-"""What the answers of an item are called."""
+"""The names of an item's answers."""
 
 
 _Vote = Annotated[int, Field(strict=True, ge=0, le=1)]
@@ -222,7 +222,7 @@ def measure(store: Path, run: StoredRun) -> LabelAgreement:
         labels = [row.task.preferred for row in rows]
         shares = (fmean(vote.share for vote in row.votes) for row in rows)
         decided = [None if share == 0.5 else int(share > 0.5) for share in shares]
-        # What each vote says, once for each order in which it was asked, unless it is undecided.
+        # The side that each vote chose, once for each order in which it was asked, unless undecided.
         asked = ([vote.orders or (vote.winner,) for vote in row.votes] for row in rows)
         cast_votes = [[side for sides in of_row for side in sides if side is not None] for of_row in asked]
         flips = [float(vote.is_flip) for vote in votes if vote.is_compared]

@@ -24,10 +24,10 @@ from rig.files import read_text
 DEFAULT = "default"
 OURS = Path(__file__).with_name("prompts")
 VARIABLE = "RIG_EVALUATORS"
-"""The environment variable that names folders of the user's own evaluators."""
+"""The environment variable with folders of the user's own evaluators."""
 
 LARGEST, LARGEST_YAML = 1 << 20, 1 << 15
-"""Bytes of a template and of a configuration, which is read slowly."""
+"""The most bytes of a template, and of a configuration, which is slow to read."""
 
 Kind: TypeAlias = Literal["status", "normalized", "chat", "rule"]
 """How votes are made: by the statuses of answers, by steps and details, by one question, or by a rule."""
@@ -59,7 +59,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "check_solve_query": ("query", "final_answer"),
     "choose_preference": ("task_description", "answers"),
 }
-"""What can stand in the prompt of each function."""
+"""The fields that the prompt of each function can have."""
 
 _FUNCTION = re.compile(
     r"<function>\s*<name>(.*?)</name>\s*<description>(.*?)</description>\s*</function>", re.DOTALL

@@ -51,7 +51,7 @@ def request(
     properties: JsonObject = {REASON: _REASON} if place == "first" else {}
     for name, schema in function.parameters["properties"].items():
         if values := _values(name, schema, question):
-            # In their own order for the first vote, in another for each of the next.
+            # In their own order for the first vote, and in a different one for each later vote.
             orders = list(itertools.islice(itertools.permutations(values), 120))
             described = {"description": schema["description"]} if "description" in schema else {}
             properties[name] = {"enum": list(orders[vote % len(orders)]), **described}

@@ -79,7 +79,7 @@ class TaskVotes(NamedTuple):
     task: Judgement
     settings: JudgeSettings
     votes: Sequence[Any]
-    """Each a `StatusVote`, or a `PreferenceVote` where there is a reference."""
+    """Each is a `StatusVote`, or a `PreferenceVote` if there is a reference."""
 
     @property
     def on_answer(self) -> tuple[Vote, ...]:
@@ -219,7 +219,7 @@ def _of_shares(model: str, reference: str, shares: Sequence[float], bias: Estima
     halves = np.array([float(share > 0.5) + 0.5 * float(share == 0.5) for share in shares])
     win_half = mean_interval(halves, np.ones(len(halves)), 0.05)
     if win_half.low is not None and win_half.high is not None:
-        # A mean of halves is not a share, but within 0 and 1.
+        # A mean of halves is not a share, but it is within 0 and 1.
         win_half = Estimate(win_half.value, max(win_half.low, 0.0), min(win_half.high, 1.0))
     ahead = np.sign(np.array(shares) - 0.5)
     win, tie, lose = (share((ahead == sign).astype(float)) for sign in (1, 0, -1))

@@ -92,7 +92,7 @@ def vote_on_answer(
     status, reason, invalid = yield from _status(evaluator, solution)
     if status == "Solved":
         return StatusVote(Vote(status), (reason, "Task has been solved before."), invalid)
-    # An evaluator that cannot be asked takes every task for solvable.
+    # An evaluator without this function takes every task to be solvable.
     if "check_task_solvable" not in evaluator.functions:
         return StatusVote(Vote(status), (reason, "Not asked"), invalid)
     verdict = yield Question(
@@ -292,7 +292,7 @@ def _reason(verdict: Verdict) -> str:
 
 
 VERSION = "2"
-"""Of the scores; to be raised with any change that can change one. Since 2, only an answer is answered."""
+"""The version of the scores, raised with any change that can affect one. Since 2, `answered` needs one."""
 
 _STATUSES: tuple[AnswerStatus, ...] = get_args(AnswerStatus)
 _TASK_STATUSES: tuple[TaskStatus, ...] = get_args(TaskStatus)

@@ -26,7 +26,7 @@ from rig.screening.logits_file import LogitsFile
 from rig.screening.screening import OTHER_VOCABULARY, Progress, name_of
 
 N_CTX = 512
-"""Tokens of a chunk where nobody says how many, as in llama-perplexity."""
+"""The default number of tokens in a chunk, as in llama-perplexity."""
 PIECE = 128
 """Tokens whose logits are read from one batch."""
 LARGEST = 1 << 28
@@ -48,7 +48,7 @@ class Corpus:
 
     @property
     def n_ctx(self) -> int:
-        """Tokens of a chunk."""
+        """The number of tokens in a chunk."""
         return self.engine.n_ctx or N_CTX
 
     def chunks(self, tokenizer: Tokenizer) -> npt.NDArray[np.int32]:

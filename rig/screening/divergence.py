@@ -18,7 +18,7 @@ from rig.rates import Estimate
 
 LogProbs: TypeAlias = npt.NDArray[np.float64]
 FEWEST = 10
-"""With no more tokens, errors are 0, as in llama-perplexity."""
+"""With this many tokens or fewer, errors are 0, as in llama-perplexity."""
 _KLD_PERCENTILES = (100, 99.9, 99, 95, 90, 50, 10, 5, 1, 0.1, 0)
 _DP_PERCENTILES = (100, 99.9, 99, 95, 90, 75, 50, 25, 10, 5, 1, 0.1, 0)
 

@@ -20,7 +20,7 @@ from rig.screening.divergence import LogProbs
 
 MAGIC = b"_logits_"
 FLOOR = -16.0
-"""The base's log-probability from which on llama-perplexity counts a token."""
+"""llama-perplexity only counts tokens whose log-probability for the base is above this."""
 STEPS = 65535
 _HEADER = struct.Struct("<8siii")
 MOST_TOKENS = 1 << 26
@@ -70,7 +70,7 @@ class LogitsFile:
         self._bytes = 2 * _width(n_vocab) * self.rows
 
     def append(self, logits: npt.NDArray[np.float32]) -> None:
-        """Write the next row."""
+        """Append the next row."""
         self._file.write(encode(logits).tobytes())
 
     def chunk(self, number: int) -> Iterator[LogProbs]:

@@ -47,7 +47,7 @@ class ScreenedStep:
 
     key: StepKey
     number: int
-    """Which assistant turn it is of, from 1."""
+    """The number of its assistant turn, from 1."""
     tool: str | None
     assessment: Assessment
     divergences: tuple[float, ...] = ()
@@ -228,7 +228,7 @@ class Screen:
     conversations: tuple[str, ...]
     settings: JsonObject = field(default_factory=dict)
     is_interrupted: bool = False
-    """Whether models that were to come are missing."""
+    """Whether later models are missing."""
 
     @property
     def base(self) -> ArmScreen:

@@ -107,12 +107,12 @@ def divergence(base: Values, other: Values) -> float:
     Both are over the same tokens. Kullback and Leibler 1951; the sum of scipy's `rel_entr` is the same
     number.
     """
-    # What rounding takes below zero is zero.
+    # Rounding can take it below zero.
     return max(token_divergence(log_softmax(base), log_softmax(other), 0).kld, 0.0)
 
 
 Progress = Callable[[str, int, int], None]
-"""Told the model's name and how many conversations of how many it is through."""
+"""Called with the model's name, the number of conversations done, and the number of all."""
 _Base: TypeAlias = tuple[str, dict[StepKey, Assessment]]
 """What the others need from the first model, besides its rows: its vocabulary's name, and assessments."""
 CHOICE = -1
@@ -202,7 +202,7 @@ def _arm(
     progress: Progress,
 ) -> tuple[str, ArmScreen]:
     """Return the name of a model's vocabulary, and the model's results on the steps."""
-    # Kept from the other verbs: this loads llama.cpp.
+    # Imported here, because it loads llama.cpp.
     from rig.engine.teacher import Teacher
 
     began = time.perf_counter()

@@ -18,7 +18,7 @@ from rig.store import Runs
 Outcome = Literal["changed", "flipped", "lost"]
 
 SIGNAL = "constrained KL from the base where the turn's first step calls or replies"
-"""The one choice in a turn that a run meets too, for any model."""
+"""The one choice in a turn that every model also faces in a run."""
 OUTCOMES: dict[Outcome, str] = {
     "changed": "the first step of the turn is another call, or a reply instead of a call, or the reverse",
     "flipped": "only one of the two got the turn right",
@@ -45,7 +45,7 @@ class Validity(ByName):
 
 
 _WEIGHTS = ("file_sha256", "adapter_sha256", "adapter_scale")
-"""What tells one model from another."""
+"""The parts of a fingerprint that identify a model."""
 
 
 def check_stored(weights: Sequence[tuple[object, ...]], runs: Runs, addresses: Sequence[str]) -> None:
