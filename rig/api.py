@@ -188,7 +188,7 @@ class PlayedConversation(ConversationRecord):
 
     @property
     def steps(self) -> RecordTable[PlayedStep]:
-        """The steps of the arm, in order."""
+        """The steps of the conversation, in order."""
         return self._run.steps.where(**self._named("arm", "conversation", "repeat"))
 
     def __str__(self) -> str:

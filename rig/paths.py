@@ -33,7 +33,7 @@ def expanded(text: str) -> Path:
 
 
 def real(path: Path) -> Path:
-    """Return the path with links resolved, as far as possible where links form a circle."""
+    """Return the path with links resolved; links that form a circle are followed only partly."""
     return Path(os.path.realpath(path))
 
 

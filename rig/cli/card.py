@@ -88,7 +88,7 @@ def make(
 
 @dataclass(frozen=True, slots=True)
 class CardCheck(ByName):
-    """One check of a card: whether it holds (None: it cannot be told), and what was found."""
+    """One check of a card: whether it holds (None if that is unknown), and what was found."""
 
     name: str
     is_good: bool | None

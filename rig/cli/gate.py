@@ -95,7 +95,7 @@ def _lines(result: GateResult) -> Iterator[str]:
 
 
 def _verdict(result: GateResult) -> str:
-    """Return the decision in words, naming what was not required and could not be told."""
+    """Return the decision in words, with a note on conditions that were not required and stay open."""
     counting = [judged for judged in result.results if judged.counts and judged.decision is result.decision]
     if counting:
         names = ", ".join(dict.fromkeys(one_line(judged.arm) for judged in counting))
@@ -107,7 +107,7 @@ def _verdict(result: GateResult) -> str:
 
 
 def _case(judged: ConditionResult) -> TestCase:
-    """Return a condition as a test case: failed if the gate fails by it, skipped if it cannot be told."""
+    """Return a condition as a test case: failed if the gate fails by it, skipped if it stays open."""
     kind: Kind = "failure" if judged.counts and judged.decision is Decision.WORSE else ""
     kind = "skipped" if judged.decision is Decision.CANNOT_TELL else kind
     name = f"{judged.condition.tier}: {judged.condition.text}"

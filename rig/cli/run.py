@@ -265,8 +265,8 @@ def carry_out(
 ) -> tuple[StoredRun, Control]:
     """Run a plan under a display, and return the run as it is stored then. Raises RigError if nothing is.
 
-    If the display is for people, the terminal's title shows the progress, and `playing` says how the user is
-    told of the end. The display also shows the `notice`.
+    If the display is for people, the terminal's title shows the progress, and `playing` has the options for
+    notifying the user of the end. The display also shows the `notice`.
     """
     for fault in todo.faults:
         say(f"rig: {fault}", err=True)

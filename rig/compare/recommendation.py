@@ -68,7 +68,7 @@ def _decided(
     sizes: Mapping[str, int], baseline: str, decisions: Mapping[str, Decision], loss: float
 ) -> tuple[Recommendation, Sequence[str]]:
     """Return whether to ship the smallest arm that passes and is smaller than the baseline, without a
-    reason if that cannot be told; also the arms smaller than the one to ship, or than the baseline.
+    reason if the evidence does not decide; also the arms smaller than that one, or than the baseline.
     """
     arms = sorted((arm for arm in decisions if arm in sizes), key=lambda arm: sizes[arm])
     limit = sizes.get(baseline, float("inf"))

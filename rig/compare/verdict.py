@@ -103,11 +103,11 @@ class LargerSuite(NamedTuple):
 class Recommendation(ByName):
     """The file to ship, and what that rests on.
 
-    `arm` is the label of the file to ship, None if that cannot be told. `loss` is the one that is allowed, a
-    fraction. `undecided` are smaller files that may lose more; `reason` says why a file is kept, or why
-    the decision is open, and `among` where a file loses no more, if not in all conversations like these. A
-    decision holds however the `unclear` texts are decided. `suite` would decide what is open; where rig has
-    no such suite, about `needed` conversations would.
+    `arm` is the label of the file to ship, None if the evidence does not decide. `loss` is the one that is
+    allowed, a fraction. `undecided` are smaller files that may lose more; `reason` says why a file is kept,
+    or why the decision is open, and `among` where a file loses no more, if not in all conversations like
+    these. A decision holds however the `unclear` texts are decided. `suite` would decide what is open; where
+    rig has no such suite, about `needed` conversations would.
     """
 
     kind: RecommendationKind
