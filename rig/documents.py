@@ -347,4 +347,4 @@ _FAULTS = {
     "recursion_depth_exceeded": "is nested too deeply",
     "extra_forbidden": "is not known here",
 }
-"""Messages for pydantic's kinds of fault, in terms of JSON."""
+"""pydantic's kinds of fault as messages in terms of JSON."""

@@ -127,9 +127,10 @@ def write_results(store: Path, run: StoredRun, directory: Path, *, raw: bool = F
 
 @dataclass(frozen=True)
 class PassRates(ByName):
-    """The rates of one model's answers to `queries`. `by_task` are the passes by the last vote on the task.
+    """The rates of one model's answers to `queries`. `by_task` counts passes and queries by task status.
 
-    `sopr` is StableToolBench's: the mean over rounds of votes, `sopr_std` its deviation from round to round.
+    The status is that of the last vote. `sopr` is StableToolBench's solvable pass rate: the mean over rounds
+    of votes; `sopr_std` is its deviation from round to round.
     """
 
     model: str

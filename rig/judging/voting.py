@@ -44,9 +44,9 @@ class StatusVote(NamedTuple):
 
 
 class PreferenceVote(NamedTuple):
-    """A vote on two answers. `winner` is None for a tie; `how` it was found, and the winner in each order.
+    """A vote on two answers. `winner` is None for a tie, and `how` says what decided.
 
-    There are no `orders` if nothing had to be compared.
+    `orders` has the winner in each order; it is empty if nothing had to be compared.
     """
 
     winner: Side | None
@@ -292,7 +292,7 @@ def _reason(verdict: Verdict) -> str:
 
 
 VERSION = "2"
-"""The version of the scores, raised with any change that can affect one. Since 2, `answered` needs one."""
+"""The version of the scores, raised when one can change. Since 2, only answers count as answered."""
 
 _STATUSES: tuple[AnswerStatus, ...] = get_args(AnswerStatus)
 _TASK_STATUSES: tuple[TaskStatus, ...] = get_args(TaskStatus)

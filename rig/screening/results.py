@@ -167,9 +167,9 @@ class ArmScreen:
     def less_than(self, base: "ArmScreen") -> Estimate | None:
         """Return how much more likely the calls are than for the base, over those that both assessed.
 
-        The mean difference with its 95% interval: the standard error is clustered by conversation (Miller
-        2024, arXiv 2411.00640, section 2.2), and the bounds are of Student's t with one degree of freedom
-        fewer than conversations, or None if there are fewer than 2.
+        The result is the mean difference with its 95% interval, or None without common calls: the standard
+        error is clustered by conversation (Miller 2024, arXiv 2411.00640, section 2.2), the bounds are of
+        Student's t with one degree of freedom fewer than conversations, and None if there are fewer than 2.
         """
         before = {step.key: step.assessment.logprob for step in base.calls()}
         return _clustered(

@@ -158,7 +158,7 @@ def screen(request: Screening, notify: Notify, progress: Progress) -> Screen:
 def one_by_one(
     request: Screening, models: Iterable[ResolvedModel], notify: Notify, progress: Progress
 ) -> Iterator[ArmScreen]:
-    """Screen model by model. A model's file need not exist before it is its turn."""
+    """Screen model by model. The file of a model need not exist before its turn."""
     evaluated, players = request.method.roles[0], knowing(request.method, request.tasks)
     steps = {
         task.name: list(true_steps(request.setup, request.settings, task, evaluated, players))
