@@ -9,7 +9,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 DISTRIBUTION = "rig-eval"
-"""The name to install it by. `rig` on the package index is somebody else's."""
+"""The name to install it by. The package `rig` on the index is a different project."""
 
 __all__ = [
     "ArmVerdict",
@@ -30,7 +30,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # `import rig` is in every process that rig starts, so the API is loaded when somebody asks for it.
+    # Every process of rig imports this package, so the API is only loaded on its first use.
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module("rig.api"), name)

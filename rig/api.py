@@ -1,9 +1,9 @@
 """rig in Python: read a run store, compare arms, and run models, in a notebook or a script.
 
-`import rig` offers all of it: `rig.open` and `rig.run`, and the types below. Everything that is read is a
-typed value, which stays as it was read. Lists are a `RecordTable`; pandas and polars make a dataframe of what
-its `to_dicts()` gives, and neither is needed. Whatever you can put right raises `rig.RigError`, with the line
-that the command line prints. Stores are only read, so that a run in progress never waits for a notebook.
+`import rig` offers all of it: `rig.open` and `rig.run`, and the types below. Everything that is read is an
+immutable typed value. Lists are a `RecordTable`; pandas and polars make a dataframe of what its `to_dicts()`
+returns, and neither is needed. Whatever you can put right raises `rig.RigError`, with the line that the
+command line prints. Stores are only read, so that a run in progress never waits for a notebook.
 """
 
 import json
@@ -38,10 +38,10 @@ from rig.store import Runs, StoredRun, Transcript
 
 @dataclass(frozen=True, slots=True)
 class FlatRecord:
-    """What a table is made of: anything that is flat as a dict."""
+    """A record of a table, which `to_dict` gives as a flat dict."""
 
     def to_dict(self) -> JsonObject:
-        """All of it by name."""
+        """Return all fields by name."""
         return self._named(*(part.name for part in fields(self) if part.name[0] != "_"))
 
     def _named(self, *names: str) -> JsonObject:
@@ -50,7 +50,7 @@ class FlatRecord:
 
 R = TypeVar("R", bound=FlatRecord)
 _MOST_SHOWN = 60
-"""Rows of records that a notebook shows."""
+"""The most rows of a table that a notebook shows."""
 
 
 class RecordTable(tuple[R, ...], Generic[R]):
@@ -67,12 +67,12 @@ class RecordTable(tuple[R, ...], Generic[R]):
         return RecordTable(records) if isinstance(index, slice) else records
 
     def where(self, **values: Any) -> "RecordTable[R]":
-        """Those that have these values, as in `run.scores.where(arm="q4_k_m", success=False)`."""
-        wanted = values.items()
-        return RecordTable(r for r in self if all(getattr(r, name) == value for name, value in wanted))
+        """Return the records with these values, as in `run.scores.where(arm="q4_k_m", success=False)`."""
+        pairs = values.items()
+        return RecordTable(r for r in self if all(getattr(r, name) == value for name, value in pairs))
 
     def to_dicts(self) -> list[JsonObject]:
-        """A flat dict for each record, all with the same keys: `pandas.DataFrame(records.to_dicts())`."""
+        """Return a flat dict for each record, all with the same keys, as for `pandas.DataFrame`."""
         rows = [record.to_dict() for record in self]
         keys = dict.fromkeys(key for row in rows for key in row)
         return [{key: row.get(key) for key in keys} for row in rows]
@@ -87,14 +87,14 @@ class RecordTable(tuple[R, ...], Generic[R]):
 
 
 def _cell(value: Any) -> str:
-    """What stands in a cell, which models may have written."""
+    """Return the text of a cell as escaped HTML, safe to show even if a model wrote it."""
     text = f"{value:.3g}" if isinstance(value, float) else "" if value is None else str(value)
     return str(escape(printable(text if len(text) <= 200 else f"{text[:200]}…")))
 
 
 @dataclass(frozen=True, slots=True)
 class ConversationRecord(FlatRecord):
-    """What is of one conversation, as an arm played it. `repeat` is from 0."""
+    """A record of one conversation, as an arm played it. `repeat` counts from 0."""
 
     run: str
     arm: str
@@ -105,11 +105,11 @@ class ConversationRecord(FlatRecord):
 
 @dataclass(frozen=True, slots=True)
 class ConversationScore(ConversationRecord):
-    """What an arm made of a conversation, by the grader whose scores are shown.
+    """How an arm scored in a conversation, by the grader whose scores are shown.
 
     `rates` are by the names of the method's metrics, from 0 to 1, None where there is nothing to divide by.
-    `counts` are what they are made of; `unclear` of its texts may be right or wrong, and count as wrong.
-    `errors` counts failed steps by kind.
+    `counts` are what the rates are computed from; `unclear` of the texts may be right or wrong, and count as
+    wrong. `errors` counts failed steps by kind.
     """
 
     success: bool
@@ -119,7 +119,7 @@ class ConversationScore(ConversationRecord):
     errors: Mapping[str, int]
 
     def to_dict(self) -> JsonObject:
-        """All of it but for the counts by kind, flat."""
+        """Return all fields as a flat dict, with rates instead of counts and the sum of the errors."""
         own = self._named("run", "arm", "suite", "conversation", "repeat", "success", "unclear")
         return {**own, **self.rates, "errors": sum(self.errors.values())}
 
@@ -128,8 +128,8 @@ class ConversationScore(ConversationRecord):
 class PlayedStep(ConversationRecord):
     """A step of a conversation: a call, a reply, or an error. Names are those of the view `steps`.
 
-    `turn` is from 1, `step` from 0, times are in seconds. `match` and `bad_action` are None for what is no
-    call.
+    `turn` counts from 1, `step` from 0; times are in seconds. `match` and `bad_action` are None for steps
+    that are not calls.
     """
 
     turn: int
@@ -157,11 +157,11 @@ class PlayedStep(ConversationRecord):
 
 
 def _step(row: Mapping[str, Any]) -> PlayedStep:
-    """The step that a row of the view stands for."""
+    """Return the step of a row of the view `steps`."""
     values = {part.name: row[part.name] for part in fields(PlayedStep)}
-    known = {name for name, value in values.items() if value is not None}
-    values |= {name: json.loads(values[name]) for name in known & {"arguments", "response"}}
-    values |= {name: bool(values[name]) for name in known & {"match", "bad_action"}}
+    present = {name for name, value in values.items() if value is not None}
+    values |= {name: json.loads(values[name]) for name in present & {"arguments", "response"}}
+    values |= {name: bool(values[name]) for name in present & {"match", "bad_action"}}
     return PlayedStep(**values)
 
 
@@ -181,14 +181,14 @@ class PlayedConversation(ConversationRecord):
 
     @property
     def transcript(self) -> Transcript:
-        """The conversation with the turns that were played of it, and what was expected."""
+        """The conversation with the turns played so far, and what was expected."""
         with self._run._reading() as runs:
             stored = runs.get(self.run, sums=False)
             return runs.transcript(stored, self.conversation, self._position, self.repeat)
 
     @property
     def steps(self) -> RecordTable[PlayedStep]:
-        """Its steps, in order."""
+        """The steps of the conversation, in order."""
         return self._run.steps.where(**self._named("arm", "conversation", "repeat"))
 
     def __str__(self) -> str:
@@ -197,7 +197,7 @@ class PlayedConversation(ConversationRecord):
 
 @dataclass(frozen=True, slots=True)
 class PlayedArm(FlatRecord):
-    """An arm of a run: a model with its settings, and what it came to.
+    """An arm of a run: a model with its settings, and its results.
 
     `rates` are by the names of the method's metrics, from 0 to 1, empty if nothing is finished; `speed` has
     tokens, seconds, rates and bytes by name. `fingerprint` is everything that can change an answer, `failure`
@@ -216,16 +216,16 @@ class PlayedArm(FlatRecord):
 
     @property
     def scores(self) -> RecordTable[ConversationScore]:
-        """Its scores, a record for each conversation and repeat."""
+        """The scores of the arm, a record for each conversation and repeat."""
         return self._store.run(self.run).scores.where(arm=self.arm)
 
     @property
     def steps(self) -> RecordTable[PlayedStep]:
-        """Its steps, in order."""
+        """The steps of the arm, in order."""
         return self._store.run(self.run).steps.where(arm=self.arm)
 
     def to_dict(self) -> JsonObject:
-        """Names, rates, and speed; not the fingerprint, which has settings by the dozen."""
+        """Return names, rates and speed, without the fingerprint, which has dozens of settings."""
         own = self._named("run", "arm", "model", "conversations", "failure")
         return {**own, **self.rates, **self.speed}
 
@@ -245,7 +245,7 @@ class Run(FlatRecord):
     _store: "Store" = field(repr=False, compare=False)
 
     def _reading(self) -> AbstractContextManager[Runs]:
-        """The store, open for reading."""
+        """Open the store for reading."""
         return Runs.open(self._store.path, self._store.graded_by)
 
     @property
@@ -304,7 +304,7 @@ class Run(FlatRecord):
         return RecordTable(map(_step, self.rows("steps")))
 
     def rows(self, view: str) -> list[JsonObject]:
-        """The rows of a view of the store, as `rig export --rows` has them: `calls`, `flips`, …"""
+        """Return the rows of a view of the store, as `rig export --rows` has them: `calls`, `flips`, …"""
         with self._reading() as runs:
             return list(runs.view(view, runs.get(self.id, sums=False)))
 
@@ -313,14 +313,14 @@ class Run(FlatRecord):
         return self._store.compare(self.id, **question)
 
     def to_dict(self) -> JsonObject:
-        """What it is, without its settings and arms."""
+        """Return the fields by name, without settings, and with the number of arms."""
         own = self._named("id", "name", "created", "state", "method", "repeats")
         return {**own, "arms": len(self.arms)}
 
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """A run store, which is opened for each reading and never written. `graded_by` is that of `rig show`."""
+    """A run store, opened anew for each reading and never written. `graded_by` is as for `rig show`."""
 
     path: Path
     graded_by: str = ""
@@ -332,7 +332,7 @@ class Store:
             return RecordTable(map(self._run, runs.all()))
 
     def run(self, text: str = "latest") -> Run:
-        """The run of this id, name or beginning of an id. Raises RigError unless it is one run."""
+        """Return the run with this id, name or beginning of an id. Raises RigError unless one run matches."""
         with Runs.open(self.path, self.graded_by) as runs:
             return self._run(runs.get(text))
 
@@ -377,7 +377,7 @@ class Store:
 
 
 def open(path: str | Path | None = None, *, graded_by: str = "") -> Store:
-    """A run store: `$RIG_RUNS`, or `runs.sqlite`, if none is named. Raises RigError if it cannot be read."""
+    """Open a run store: by default `$RIG_RUNS`, or `runs.sqlite`. Raises RigError if it cannot be read."""
     store = Store(paths.runs_file() if path is None else Path(path), graded_by)
     with Runs.open(store.path):
         return store
@@ -391,12 +391,12 @@ def run(
     display: str | None = None,
     **options: Any,
 ) -> Run:
-    """Evaluate models as `rig run` does, store every turn, and give the run.
+    """Evaluate models as `rig run` does, store every turn, and return the run.
 
     `models` are names, paths of .gguf files, or `oracle`; several are arms of one run. `options` are those of
-    `rig run`, called as there: `suite="easy"`, `limit=4`, `docs=["full", "names"]`. `display` is a name that
-    `--display` takes; by default a bar in a notebook, and lines elsewhere. An interrupt stops after the
-    current step and gives the run as it is; `rig run --resume` continues it. Raises RigError.
+    `rig run`, under the same names: `suite="easy"`, `limit=4`, `docs=["full", "names"]`. `display` is a name
+    that `--display` takes; by default a bar in a notebook, and lines elsewhere. An interrupt stops after the
+    current step and returns the run as it is; `rig run --resume` continues it. Raises RigError.
     """
     chosen = {option: _value(option, value) for option, value in options.items()}
     require_one_suite(chosen)
@@ -408,7 +408,7 @@ def run(
 
 
 def _value(name: str, value: Any) -> Any:
-    """An option's value as the command line reads it. Raises RigError for what is no option, or no value."""
+    """Return an option's value as the command line reads it. Raises RigError for a bad name or value."""
     names = [option.name for option in TABLE.values() if option.help]
     if name not in names:
         flag = name.replace("-", "_")
@@ -419,7 +419,7 @@ def _value(name: str, value: Any) -> Any:
     parameter = click_option(option)
     several = value if isinstance(value, list | tuple) else [value]
     words = {meaning: word for word, meaning in (option.values or {}).items()}
-    # As text, as somebody types it: the same values are refused, in the same words.
+    # Converted from text, as on the command line, so that the same values are refused with the same messages.
     texts = [words.get(one, one if one is None else str(one)) for one in several]
     try:
         if None in texts or (len(texts) != 1 and not parameter.multiple):

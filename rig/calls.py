@@ -1,4 +1,4 @@
-"""Tool calls and their outcomes, and what scoring says about them: the one currency of rig's rooms."""
+"""Tool calls and their outcomes, and what scoring says about them: the types that all parts of rig share."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -17,7 +17,7 @@ class ByName:
     __slots__ = ()
 
     def as_json(self) -> JsonObject:
-        """All of it by name, and so what its fields hold, in tuples and mappings too."""
+        """Return the fields by name, with the values in tuples and mappings converted in the same way."""
         # Not `asdict`, which copies values recursively: what a model wrote can be nested deeply.
         return {of.name: _by_name(getattr(self, of.name)) for of in fields(self)}  # type: ignore[arg-type]
 
@@ -35,11 +35,11 @@ def _by_name(value: Any) -> Json:
 SESSION_TOKEN = "session_token"
 """The argument that a simulator gives to tools that need a login; no model ever writes it."""
 SIGNED_IN = "4f1c9b27-a3e6-58d0"
-"""The token of everybody who is logged in when a conversation of rig's own making starts."""
+"""The token of every user who is logged in at the start of a conversation that rig made."""
 
 
 def without_token(arguments: Json) -> Json:
-    """Arguments as a model would write them, without the injected session token."""
+    """Return the arguments as a model would write them, without the injected session token."""
     if not isinstance(arguments, dict):
         return arguments
     return {name: value for name, value in arguments.items() if name != SESSION_TOKEN}
@@ -59,13 +59,13 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a tool gave back: a response, or the text of an exception, never both."""
+    """What a tool returned: a response, or the text of an exception, never both."""
 
     response: Json = None
     exception: str | None = None
 
     def as_json(self) -> JsonObject:
-        """The shape a model is shown: `{"response": …, "exception": …}`."""
+        """Return the form that a model reads: `{"response": …, "exception": …}`."""
         return {"response": self.response, "exception": self.exception}
 
 
@@ -73,8 +73,8 @@ class Outcome:
 class ExecutedCall:
     """A call together with its outcome.
 
-    `call.arguments` are the arguments as executed: tools that need a login carry the `session_token` that
-    was injected. `username` is who was logged in when the call was made, where that is known (it is not part
+    `call.arguments` are the arguments as executed: tools that need a login carry the injected
+    `session_token`. `username` is who was logged in when the call was made, if that is known (it is not part
     of any file; replaying the ground truth establishes it).
     """
 
@@ -99,12 +99,12 @@ class ExecutedCall:
         return self.outcome.exception
 
     def as_json(self) -> JsonObject:
-        """ToolTalk's file shape: `{"request": {"api_name", "parameters"}, "response", "exception"}`."""
+        """Return a call as ToolTalk's files have it: `{"request": {…}, "response": …, "exception": …}`."""
         return {"request": {"api_name": self.name, "parameters": self.arguments}, **self.outcome.as_json()}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "ExecutedCall":
-        """The inverse of `as_json`. Raises KeyError if a part of the request is missing."""
+        """Read what `as_json` returns. Raises KeyError if a part of the request is missing."""
         request = data["request"]
         outcome = Outcome(data.get("response"), data.get("exception"))
         return cls(Call(request["api_name"], request["parameters"]), outcome)
@@ -161,9 +161,9 @@ class Verdict(ByName):
 
 @dataclass(frozen=True, slots=True)
 class Doubt(ByName):
-    """Two texts that nobody can judge, and that decide a match.
+    """Two texts that no rule can tell apart or equate, on which a match depends.
 
-    The call `step` of the assistant turn at position `turn` would be the true call `ground_truth`.
+    With them equal, the call `step` of the assistant turn at position `turn` would match `ground_truth`.
     """
 
     turn: int
@@ -183,36 +183,36 @@ class Doubt(ByName):
 
 
 class FaultKind(StrEnum):
-    """What a user can act on: the ways in which a turn of a failed conversation goes wrong."""
+    """The ways in which a turn of a failed conversation goes wrong, named so that a user can act on them."""
 
     MADE_UP = "made-up value"
-    """A call was made before its value was given: an argument is nothing that the model had seen."""
+    """A call was made too early: the model had not yet seen the value of an argument."""
     MISSING_CALL = "missing call"
     """A call that was due was not even tried."""
     WRONG_TOOL = "wrong tool"
-    """Another tool was called than the one that was due, or one that does not exist."""
+    """The tool that was called is not the one that was due, or does not exist."""
     WRONG_ARGUMENT = "wrong argument"
     """The right tool was called with an argument that is not the expected one."""
     WRONG_FORMAT = "wrong format"
     """An argument does not fit the tool's schema, so that the call failed."""
     REPEATED_CALL = "repeated call"
-    """A call was made again that had been made, or had been right, already."""
+    """A call was made again, although it had been made or was right before."""
     FORBIDDEN_CALL = "forbidden call"
-    """A tool was called that the conversation says must not be."""
+    """A tool was called that the conversation forbids."""
     UNNEEDED_ACTION = "unneeded action"
-    """The world was changed though nothing of the kind was due, or more was called than was due."""
+    """The world was changed although no such change was due, or more calls were made than were due."""
     GAVE_UP = "gave up after an error"
     """The last call failed, something was still to be done, and the model replied instead."""
     CLAIMED_SUCCESS = "claims success without a call"
-    """The reply says that an action was done which the model did not do."""
+    """The reply claims an action that the model did not take."""
     WORLD_DIFFERS = "world differs"
-    """In the end the world holds something else than it should."""
+    """At the end the world is not as it should be."""
     NOT_SAID = "not said"
     """The user was not told what they had asked for."""
     NOT_RECORDED = "not recorded"
-    """A call was made to which no answer was recorded, and no server was asked: nobody's fault."""
+    """No answer to a call was recorded, and no server was asked: nobody's fault."""
     GENERATION_FAILED = "generation failed"
-    """No answer could be had of the model, so that what was due is missing. Its error says why."""
+    """The model gave no answer, so what was due is missing. Its error says why."""
 
 
 @dataclass(frozen=True, slots=True)

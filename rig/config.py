@@ -1,4 +1,4 @@
-"""`rig.toml`: defaults that people keep in a file. The code that has the options knows what they mean."""
+"""`rig.toml`: defaults that people keep in a file. What they mean is known where the options are declared."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,20 +11,20 @@ from rig.files import read_toml
 from rig.paths import config_files, expanded
 
 PLACES = {"runs": "RIG_RUNS", "models": "RIG_MODELS", "cache": "RIG_CACHE", "plugins": "RIG_PLUGINS"}
-"""Keys of the table `places`: files and folders, with the environment variables that count for more."""
+"""Keys of the table `places`: files and folders, with the environment variables that override them."""
 
 AT = "places"
 
 KEYS = "keys"
-"""The table of keys of the live views."""
+"""The table that sets the keys of the live views."""
 
 LARGEST = 1 << 20
-"""Bytes of a file of settings."""
+"""The most bytes of a file of settings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A value, and the file that it comes from. `path` leads to it: tables, then the key."""
+    """A value and the file that it comes from. `path` leads to it: the tables, and the key."""
 
     path: tuple[str, ...]
     value: Any
@@ -33,21 +33,21 @@ class Setting:
 
     @property
     def name(self) -> str:
-        """The path in words, as in `run.temperature`."""
+        """The path as text, as in `run.temperature`."""
         return ".".join(self.path)
 
     def fault(self, text: str) -> RigError:
-        """That something is wrong with it, in one line."""
+        """Return an error of one line that names the file and the setting."""
         return RigError(f"{self.file}: {self.name} {text}")
 
     def unknown(self, choices: Iterable[str], what: str) -> RigError:
-        """That the last part of the path is not a name that is known here."""
+        """Return an error that says that the last part of the path is not a known name."""
         article = "an" if what[0] in "aeiou" else "a"
         return self.fault(f"is not {article} {what}{meant(self.path[-1], choices)}")
 
 
 def read_settings() -> dict[tuple[str, ...], Setting]:
-    """Every setting by its path. Those of the working folder replace the user's.
+    """Return every setting by its path. Settings of the working folder replace the user's.
 
     Raises RigError for a file that cannot be read, or is not TOML.
     """
@@ -68,16 +68,16 @@ def _flat(values: Mapping[str, Any], path: tuple[str, ...], file: Path, is_users
 
 
 def set_places(settings: Mapping[tuple[str, ...], Setting]) -> None:
-    """Put files and folders into the environment, where processes that rig starts find them, too.
+    """Put the files and folders into the environment, so that processes that rig starts find them, too.
 
-    A relative path is relative to the file's folder. Raises RigError for what cannot be a path.
+    A relative path is relative to the file's folder. Raises RigError for a value that cannot be a path.
     """
     for name, variable in PLACES.items():
         setting = settings.get((AT, name))
         if setting is None:
             continue
         if name in ("plugins", "cache") and not setting.is_users:
-            # The cache says which runs were started here, whose code is run again.
+            # The cache records which runs were started here, and rig runs the code of those again.
             raise setting.fault("can run code, so it is only read from your own file (`rig config` names it)")
         if not isinstance(setting.value, str) or not setting.value or "\0" in setting.value:
             raise setting.fault("needs a path in quotes")
@@ -86,7 +86,7 @@ def set_places(settings: Mapping[tuple[str, ...], Setting]) -> None:
 
 
 def own_keys() -> dict[str, str]:
-    """The keys that the user gives to actions of the live views, by the action's name. Raises RigError."""
+    """Return the keys that the user gives to actions of the live views, by action. Raises RigError."""
     keys: dict[str, str] = {}
     for path, setting in read_settings().items():
         if path[0] == KEYS:

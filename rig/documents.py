@@ -1,4 +1,4 @@
-"""Files of others, read strictly: what does not fit is one line that says where it stands.
+"""Read files that others wrote, strictly: what does not fit is reported in one line that says where it is.
 
 `read` is for YAML and JSON that people write by hand. Plain words are read as in YAML 1.2: `no` and `on` are
 words, and so are times and dates. Anything but plain data (tags, merge keys, anchors that contain themselves)
@@ -25,10 +25,10 @@ from rig.files import DEEPEST, LARGEST, PLAIN, read_text, values_at
 
 LARGEST_JSON = 16 * 2**20
 LARGEST_YAML = 2**20
-"""Bytes of a file. YAML is read slowly."""
+"""The most bytes of a file. Reading YAML is slow."""
 MOST_VALUES = 200_000
 MOST_TEXT = 2**22
-"""Values of a YAML file, and characters in them, each as often as anchors repeat it."""
+"""The most values of a YAML file, and characters in them, counting what anchors repeat each time."""
 
 YAML_ENDINGS = (".yaml", ".yml")
 ENDINGS = (".json", *YAML_ENDINGS)
@@ -42,7 +42,7 @@ _NUMBER = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})(\.[0-9]{1,18})?([eE][-+]?[0-9]{
 
 @dataclass(frozen=True, slots=True)
 class DocumentPart:
-    """A value of a file, and where it stands: by the keys and positions that lead to it."""
+    """A value of a file and its place: the keys and positions that lead to it."""
 
     value: Json
     file: Path
@@ -50,39 +50,39 @@ class DocumentPart:
     lines: Lines = field(default_factory=dict, repr=False)
 
     def fault(self, text: str) -> RigError:
-        """That something is wrong here, in one line."""
+        """Return an error of one line that says what is wrong with this value, and where."""
         return RigError(f"{self.place}: {text}")
 
     @property
     def place(self) -> str:
-        """The file, the line where it is known, and the path."""
+        """The file, the line if it is known, and the path."""
         line = self.lines.get(self.path)
         where = str(self.file) if line is None else f"{self.file}, line {line}"
         return f"{where}: {self.name}" if self.path else where
 
     @property
     def name(self) -> str:
-        """The path in words: `turns.2.calls.1`, positions from 1."""
+        """The path as text: `turns.2.calls.1`, with positions from 1."""
         return ".".join(str(step + 1) if isinstance(step, int) else step for step in self.path)
 
     def inside(self, step: str | int) -> "DocumentPart":
-        """The value at a key or position that is there."""
+        """Return the value at a key or position, which must exist."""
         return DocumentPart(self.value[step], self.file, (*self.path, step), self.lines)
 
     def items(self) -> Iterator["DocumentPart"]:
-        """The values of a list. Raises RigError for anything else."""
+        """Return the values of a list. Raises RigError for anything else."""
         if not isinstance(self.value, list):
             raise self.fault(f"needs a list, not {_kind(self.value)}")
         return (self.inside(number) for number in range(len(self.value)))
 
     def fields(self) -> dict[str, "DocumentPart"]:
-        """The values of an object by name. Raises RigError for anything else."""
+        """Return the values of an object by name. Raises RigError for anything else."""
         if not isinstance(self.value, dict):
             raise self.fault(f"needs names with values, not {_kind(self.value)}")
         return {name: self.inside(name) for name in self.value}
 
     def known_fields(self, names: Sequence[str]) -> dict[str, "DocumentPart"]:
-        """The values of an object that has no names but these."""
+        """Return the values of an object by name. Raises RigError for a name that is not one of these."""
         parts = self.fields()
         for name, part in parts.items():
             if name not in names:
@@ -90,7 +90,7 @@ class DocumentPart:
         return parts
 
     def text(self) -> str:
-        """A text that is not empty. Raises RigError for anything else; a number is taken as it is written."""
+        """Return a text that is not empty, or a number as text. Raises RigError for anything else."""
         value = self.value
         if isinstance(value, int | float) and not isinstance(value, bool):
             return str(value)
@@ -99,27 +99,27 @@ class DocumentPart:
         return value
 
     def flag(self) -> bool:
-        """True or false. Raises RigError for anything else."""
+        """Return true or false. Raises RigError for anything else."""
         if not isinstance(self.value, bool):
             raise self.fault(f"needs true or false, not {_kind(self.value)}")
         return self.value
 
     def texts(self) -> list[str]:
-        """A list of texts; a text alone is one of one."""
+        """Return a list of texts; a single text becomes a list of one."""
         return [self.text()] if isinstance(self.value, str) else [part.text() for part in self.items()]
 
 
 def read(file: Path) -> list[DocumentPart]:
-    """The documents of a file: of JSON one, of YAML any number. Raises RigError, with the place."""
+    """Read the documents of a file: one of JSON, any number of YAML. Raises RigError, with the place."""
     is_yaml = file.suffix.lower() in YAML_ENDINGS
     text = read_text(file, LARGEST_YAML if is_yaml else LARGEST_JSON).removeprefix("\ufeff")
     return list(from_yaml(text, file)) if is_yaml else [DocumentPart(from_json(text, str(file)), file)]
 
 
 def from_json(text: str, where: str, *, lines: bool = True) -> Json:
-    """A JSON value. Raises RigError for names that appear twice, for NaN, and if it is nested too deeply.
+    """Read a JSON value. Raises RigError for names that appear twice, for NaN, and for too deep nesting.
 
-    `lines` says that the text has lines, which a fault should name.
+    With `lines`, errors name the line of the text.
     """
 
     def refuse(constant: str) -> Json:
@@ -148,20 +148,20 @@ def from_json(text: str, where: str, *, lines: bool = True) -> Json:
 
 
 def to_yaml(value: Json) -> str:
-    """YAML that `read` reads as this value, for people to continue with."""
+    """Write a value as YAML that `read` reads back, for people to continue with."""
     text: str = yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
     return text
 
 
 class _Dumper(yaml.SafeDumper):  # type: ignore[misc]
-    """Writes no anchors, and quotes every text that without quotes would mean something else here."""
+    """Writes no anchors, and quotes texts that would mean something else here without quotes."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
 
     def represent_str(self, text: str) -> Any:
         means_other = not isinstance(_plain(text), str)
-        # Unescaped, these end a line for whoever reads it.
+        # Without escapes, YAML readers take these as line ends.
         style = '"' if not _LINE_ENDS.isdisjoint(text) else "'" if means_other else None
         return self.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
@@ -171,9 +171,9 @@ _Dumper.add_representer(str, _Dumper.represent_str)
 
 
 def from_yaml(text: str, file: Path) -> Iterator[DocumentPart]:
-    """The documents of YAML text, which faults say is of this file. Raises RigError."""
+    """Read the documents of YAML text; errors name `file` as its source. Raises RigError."""
     try:
-        # This loader leaves plain words alone: what they mean is said here.
+        # This loader leaves plain words as texts; `_plain` decides what they mean.
         for node in yaml.compose_all(text, Loader=yaml.BaseLoader):
             reader = _NodeReader(file)
             yield DocumentPart(reader.value(node, ()), file, (), reader.lines)
@@ -187,7 +187,7 @@ def from_yaml(text: str, file: Path) -> Iterator[DocumentPart]:
 
 
 class _NodeReader:
-    """Makes values of nodes, noting in which line each begins."""
+    """Makes values of YAML nodes, and notes the line in which each begins."""
 
     def __init__(self, file: Path) -> None:
         self.lines: Lines = {}
@@ -237,7 +237,7 @@ class _NodeReader:
 
 
 def _plain(word: str) -> Json:
-    """What a word without quotes means. Long numbers and those with leading zeros are texts: ids are such."""
+    """Return what a word without quotes means. Long numbers and leading zeros, as in ids, make texts."""
     if word in _WORDS:
         return _WORDS[word]
     if _INTEGER.fullmatch(word):
@@ -256,41 +256,41 @@ Value = TypeVar("Value")
 
 
 class _AtFirst(FailFast):
-    """As pydantic's, but hashable, which `Many[X] | None` needs."""
+    """pydantic's `FailFast`, made hashable, which `Many[X] | None` needs."""
 
     def __hash__(self) -> int:
         return hash(self.fail_fast)
 
 
 Many = Annotated[list[Value], _AtFirst()]
-"""A list whose first fault is the only one that is looked for."""
+"""A list whose validation stops at its first fault."""
 
 Count = Annotated[int, Field(strict=True, ge=0, le=1_000_000)]
 """A number of things in a file."""
 
 
 class Foreign(BaseModel):
-    """A value of a file that somebody else's program wrote. Names that are not declared are left out."""
+    """A value of a file that another program wrote. Names that are not declared are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class Line(NamedTuple):
-    """A line of a file, which says where it stands."""
+    """A line of a file; `where` names the file and the line's number."""
 
     where: str
     text: str
 
 
 def lines_of(path: Path, largest: int = LARGEST) -> Iterator[Line]:
-    """The lines of a file that are not blank. Raises RigError if it cannot be read."""
+    """Return the lines of a file that are not blank. Raises RigError if it cannot be read."""
     for number, text in enumerate(read_text(path, largest).removeprefix("\ufeff").split("\n"), 1):
         if text.strip():
             yield Line(f"{path}, line {number}", text)
 
 
 def read_lines(path: Path, read: Callable[[Json, str], Value], faults: list[str]) -> Iterator[Value]:
-    """What is in each line of JSON. One that cannot be read adds a line to `faults`, and costs no other."""
+    """Read each line of JSON. A line that cannot be read adds a line to `faults` and is left out."""
     for line in lines_of(path):
         try:
             value = read(json_of(line.text, line.where), line.where)
@@ -301,7 +301,7 @@ def read_lines(path: Path, read: Callable[[Json, str], Value], faults: list[str]
 
 
 def json_of(text: str, where: str, deepest: int = DEEPEST) -> Json:
-    """The value of a JSON text. Raises RigError if it is none, or is nested too deeply."""
+    """Read a JSON text. Raises RigError if it is not JSON, or is nested too deeply."""
     try:
         value: Json = json.loads(text)
     except json.JSONDecodeError as error:
@@ -314,7 +314,7 @@ def json_of(text: str, where: str, deepest: int = DEEPEST) -> Json:
 
 
 def parsed(kind: type[Value], value: Json, where: str, what: str) -> Value:
-    """A value as a model, or as another type. Raises RigError with the path to the first fault in it.
+    """Validate a value as a model, or as another type. Raises RigError with the path to its first fault.
 
     `what` says what it should have been: "a converted answer".
     """
@@ -332,7 +332,7 @@ def parsed(kind: type[Value], value: Json, where: str, what: str) -> Value:
 
 @cache
 def adapter(kind: Any) -> TypeAdapter[Any]:
-    """What reads and writes values of a type; it is made once, which takes longer than reading."""
+    """Return what reads and writes values of a type. It is cached, as making it takes longer than reading."""
     return TypeAdapter(kind)
 
 
@@ -347,4 +347,4 @@ _FAULTS = {
     "recursion_depth_exceeded": "is nested too deeply",
     "extra_forbidden": "is not known here",
 }
-"""pydantic's kinds of fault in the words of JSON."""
+"""pydantic's kinds of fault as messages in terms of JSON."""

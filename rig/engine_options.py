@@ -1,4 +1,4 @@
-"""The part of the table of options (`rig.options`) that is the engine's: how a model is run."""
+"""The engine's part of the table of options (`rig.options`): how a model is run."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,24 +8,24 @@ from rig.meters import available_cores
 from rig.option import SERVERS, generation_option, machine_option, option, prompt_option
 
 AUTO = 0
-"""The context that stands for what the conversations need."""
+"""The value of `n_ctx` that stands for what the conversations need."""
 
 ToolChoice: TypeAlias = Literal["auto", "required", "none"]
-"""Whether a model may call, has to, or must not."""
+"""Whether a model may, must or must not call tools."""
 GrammarArm: TypeAlias = Literal["json", "strict", "none"]
 """A legal call of a known tool or a reply; the same with formats of dates and the like; or any text."""
 GrammarEngine: TypeAlias = Literal["llguidance", "outlines_core"]
 ParameterOrder: TypeAlias = Literal["fixed", "free"]
-"""That of the tool's schema, or any."""
+"""The order of the tool's schema, or any order."""
 ThinkingArm: TypeAlias = Literal["auto", "on", "off"]
-"""As the chat template has it where nothing is said, or as its switch says."""
+"""The default of the chat template, or its switch turned on or off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineOptions:
     """How a GGUF file or a server's model is run. None means: decided at loading, and then recorded.
 
-    Arms' names have the options in this order.
+    The names of arms list the options in this order.
     """
 
     max_tokens: int = generation_option(

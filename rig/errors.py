@@ -1,4 +1,4 @@
-"""What can go wrong, and the words in which people are told."""
+"""Errors that rig reports, and the wording of messages."""
 
 from collections.abc import Iterable
 from enum import StrEnum
@@ -12,7 +12,7 @@ class RigError(Exception):
 
 
 class ErrorKind(StrEnum):
-    """Why a step gave no usable prediction, or a turn ended early. Counted as itself, never dropped."""
+    """Why a step gave no usable prediction, or a turn ended early. Each kind is counted, none is dropped."""
 
     TRUNCATED = "truncated"
     """The token budget ran out before the output was complete."""
@@ -44,18 +44,18 @@ SERVER = frozenset({ErrorKind.HTTP_STATUS, ErrorKind.TIMEOUT, ErrorKind.MALFORME
 """Failures of a server, or of the way to it."""
 
 PASSING = frozenset({ErrorKind.MEMORY, ErrorKind.DECODE, *SERVER})
-"""Failures of the machine that another try may not have. A context or a template fails again."""
+"""Failures of the machine that may not happen again. A context or a template fails every time."""
 
 MACHINE = frozenset({ErrorKind.CONTEXT, ErrorKind.TEMPLATE, *PASSING})
-"""Failures that say something of the machine and the setup, and nothing of the model."""
+"""Failures that are about the machine and the setup, and not about the model."""
 
 
 _LONGEST = 100
-"""Characters of a name that are looked at: comparing takes time by their square."""
+"""Characters of a name that are compared, as the time grows with their square."""
 
 
 def counted(count: float, noun: str, none: str = "0") -> str:
-    """A count with its noun, as in `1 file`, `2,000 files`, `0 queries`; `none` stands for 0."""
+    """Return a count with its noun, as in `1 file`, `2,000 files`, `0 queries`; `none` stands for 0."""
     if count == 1:
         return f"1 {noun}"
     amount = f"{count:,}" if isinstance(count, int) else f"{count:g}"
@@ -64,13 +64,13 @@ def counted(count: float, noun: str, none: str = "0") -> str:
 
 
 def listed(texts: Iterable[str]) -> str:
-    """Several things as words: `a`, `a and b`, `a, b and c`."""
+    """Join several things as people write them: `a`, `a and b`, `a, b and c`."""
     parts = list(texts)
     return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
 
 
 def did_you_mean(text: str, names: Iterable[str]) -> str:
-    """The name nearest to a mistyped one, as ` (did you mean 'x'?)`; empty if none is near."""
+    """Return the name nearest to a mistyped one, as ` (did you mean 'x'?)`; empty if none is near."""
     from difflib import get_close_matches
 
     by_lower = {name.lower(): name for name in names}
@@ -79,6 +79,6 @@ def did_you_mean(text: str, names: Iterable[str]) -> str:
 
 
 def meant(text: str, names: Iterable[str]) -> str:
-    """The name nearest to a mistyped one, as `did_you_mean` has it, or all that there are."""
+    """Return the name nearest to a mistyped one, as `did_you_mean` does, or else a list of all names."""
     there_are = list(names)
     return did_you_mean(text, there_are) or f"; choose from: {', '.join(there_are)}"

@@ -31,9 +31,9 @@ class ArmInfo:
 
 @dataclass(frozen=True, slots=True)
 class ConversationInfo:
-    """A task to be run: its name, how many turns are to be predicted, 0 if nobody knows, and calls due.
+    """A task to run: its name, how many turns to predict (0 if unknown), and how many calls are due.
 
-    `known_turns` are the numbers that events give these turns, by which they are counted from 1.
+    `known_turns` are the numbers that events give these turns; people count the turns from 1 in this order.
     """
 
     name: str
@@ -47,8 +47,8 @@ class Speed:
     """Tokens, seconds and costs so far.
 
     Sums over steps; rates in tokens per second, None before any token. `cpu_s` is the CPU time that the
-    process used in turns, None if nobody measured it. The costs are those of `rig.meters`.
-    Of what was generated, `reasoning_tokens` and `reasoning_s` are thoughts.
+    process used in turns, None if it was not measured. The costs are those of `rig.meters`.
+    `reasoning_tokens` and `reasoning_s` are the part of the generated text that is thinking.
     """
 
     prompt_tokens: int = 0
@@ -93,7 +93,7 @@ class Speed:
 
     @property
     def accepted_share(self) -> float | None:
-        """Of the drafted tokens, those that the model chose itself."""
+        """The share of the drafted tokens that the model chose itself."""
         return self.accepted_tokens / self.drafted_tokens if self.drafted_tokens else None
 
     @property
@@ -102,16 +102,16 @@ class Speed:
         return self.first_token_s / self.steps if self.steps and self.first_token_s else None
 
     def cpu_share(self, threads: int) -> float | None:
-        """The CPU time used, as a share of what this many threads could have used while they had work.
+        """Return the CPU time used, as a share of what this many threads could have used while they had work.
 
-        Well below 1, another process was busy, or the machine waited. None if that is not known.
+        A share well below 1 means that another process was busy, or the machine waited. None if unknown.
         """
         alone = self.mask_s + self.tools_s + self.scoring_s
         could = threads * (self.prefill_s + self.decode_s - self.mask_s) + alone
         return self.cpu_s / could if self.cpu_s and could > 0 else None
 
     def as_json(self) -> JsonObject:
-        """Sums, costs and rates by name."""
+        """Return sums, costs and rates by name."""
         return {name: getattr(self, name) for name in (*self.__dataclass_fields__, *_RATES)}
 
 
@@ -128,8 +128,7 @@ class RunStarted(Event):
     """First event of a run.
 
     `finished_turns` and `finished_conversations` count what an earlier, interrupted start left in the store.
-
-    `declaration` says what is counted, and so what the counts of later events are.
+    `declaration` says what is counted, and so what the counts of later events mean.
     """
 
     run: str
@@ -192,7 +191,7 @@ class StepEvent(Event):
 
 @dataclass(frozen=True, slots=True)
 class WentBack(StepEvent):
-    """A search goes back: the step about to be made follows not the one before, but the step `parent`.
+    """A search goes back: the next step follows the step `parent` instead of the one before it.
 
     -1 stands for the beginning of the turn.
     """
@@ -204,8 +203,8 @@ class WentBack(StepEvent):
 class PersonAsked(StepEvent):
     """A role that a person plays has to speak. `Control.answer` takes what they say.
 
-    `script` is what a model in their place would read about this task. `messages` is what was said so far as
-    the role reads it, with its own words as replies. `phrases` are words with a special meaning.
+    `script` is what a model in their place would read about this task. `messages` is the conversation so far
+    as the role reads it, with its own words as replies. `phrases` are words with a special meaning.
     """
 
     role: str
@@ -218,8 +217,8 @@ class PersonAsked(StepEvent):
 class PieceGenerated(StepEvent):
     """Some text of the prediction being made. Displays coalesce these; there is one per decoded batch.
 
-    `thought`: it is not a part of the answer, but of what a model thinks before. While a prompt is read
-    there is no text, and `read` are the tokens of it that are known, and all it has.
+    With `thought`, the text is thinking and not part of the answer. While a prompt is read there is no text,
+    and `read` is how many of its tokens have been read, and how many it has.
     """
 
     text: str
@@ -251,7 +250,7 @@ class Rejudged:
 class CallJudged(StepEvent):
     """A predicted call was executed in the world and matched against the ground truth.
 
-    There is no `verdict` where there is nothing to match calls with. `rejudged` are the earlier calls that
+    `verdict` is None where there is nothing to match calls with. `rejudged` are the earlier calls that
     made room for it: a maximum matching may have to move them.
     """
 
@@ -262,8 +261,8 @@ class CallJudged(StepEvent):
 
 @dataclass(frozen=True, slots=True)
 class TurnFinished(Event):
-    """A turn is in the store. `counts` and `speed` are the arm's so far, finished conversations only
-    for the former.
+    """A turn is in the store. `counts` and `speed` are the arm's so far; `counts` include only finished
+    conversations.
     """
 
     where: Where
@@ -288,7 +287,7 @@ class ConversationFinished(Event):
 
 @dataclass(frozen=True, slots=True)
 class ConversationSkipped(Event):
-    """A conversation is left for a later resume, with `turns_left` of its turns still to be made."""
+    """A conversation is left for a later resume, with `turns_left` of its turns still to play."""
 
     where: Where
     turns_left: int
@@ -296,11 +295,11 @@ class ConversationSkipped(Event):
 
 @dataclass(frozen=True, slots=True)
 class EvidenceMoved(Event):
-    """With `--until verdict`: one more conversation tells more about an arm's loss against the first arm.
+    """With `--until verdict`: after one more conversation, more is known of an arm's loss against the first.
 
-    Beside a file, a served arm tells at its end why it differs; `evidence` is its attribution then.
-    `text` says it in one line, `evidence` in numbers. Once something is `found`, the arm stops, and this many
-    turns and conversations are left out.
+    A served arm that is compared with a file sends one at its end, with the attribution of the difference.
+    `text` is one line, `evidence` the numbers. Once something is `found`, the arm stops, and leaves out
+    `turns_left` and `conversations_left`.
     """
 
     arm: int
@@ -315,7 +314,7 @@ class EvidenceMoved(Event):
 class ArmFinished(Event):
     """An arm is through, or `failure` says in one line why it could not go on.
 
-    `decided` says what a run until a verdict found of it.
+    `decided` says what a run until a verdict found out about the arm.
     """
 
     arm: int

@@ -1,4 +1,4 @@
-"""Files that people name: read within limits, written whole or not at all. JSON and CSV that do no harm.
+"""Read and write the files that people name: within limits, and whole or not at all; also safe JSON and CSV.
 
 Temporary files and folders carry the process that made them in their names. One that is killed leaves them
 behind; the next call that makes one at the same place removes those whose process is gone.
@@ -26,28 +26,28 @@ from rig.errors import RigError
 from rig.paths import cache_directory, real
 
 LARGEST = 64 << 20
-"""Bytes of a file that is read whole, where nothing else is said."""
+"""By default, the most bytes of a file that is read whole."""
 
 DEEPEST = 500
-"""Levels of lists and objects in a JSON file. Some more would stop Python's own writer of JSON."""
+"""Levels of lists and objects in a JSON file. Python's own JSON writer fails at slightly more."""
 PLAIN = 64
-"""The same of files that hold no trees."""
+"""Levels of lists and objects in files that hold no trees."""
 
 HALVES = "backslashreplace"
-"""How half of a surrogate pair is written, which UTF-8 has no bytes for: as JSON escapes it."""
+"""How to write half of a surrogate pair, which UTF-8 cannot encode: as JSON escapes it."""
 
 MOST_ENTRIES = 50_000
-"""Files and folders of a folder that is searched."""
+"""The most files and folders in a folder that is searched."""
 
 
 def read_bytes(path: Path, largest: int = LARGEST) -> bytes:
-    """What is in a regular file, at most this many bytes. Raises RigError for anything else.
+    """Read a regular file of at most this many bytes. Raises RigError for anything else.
 
-    It waits for nothing: a pipe that nobody writes to, or a device without an end, is refused unread.
+    It never blocks: a pipe that nobody writes to, or a device without an end, is refused unread.
     """
     try:
         with regular(path) as file:
-            # In parts: to read at most so many bytes, Python first makes room for all of them.
+            # In parts, because Python allocates the whole limit before it reads.
             parts, left = [], largest + 1
             while left and (part := file.read(min(left, 1 << 20))):
                 parts.append(part)
@@ -64,12 +64,12 @@ def read_bytes(path: Path, largest: int = LARGEST) -> bytes:
 
 
 def size_text(size: int) -> str:
-    """A number of bytes in words."""
+    """Return a number of bytes as text, in KiB or MiB."""
     return f"{size >> 20} MiB" if size >= 1 << 20 else f"{size >> 10} KiB"
 
 
 def read_text(path: Path, largest: int = LARGEST) -> str:
-    """The text of a regular file, UTF-8; else as `read_bytes`."""
+    """Read the text of a regular file, which must be UTF-8. Raises RigError as `read_bytes` does."""
     try:
         return read_bytes(path, largest).decode("utf-8")
     except UnicodeDecodeError as error:
@@ -77,7 +77,7 @@ def read_text(path: Path, largest: int = LARGEST) -> str:
 
 
 def beginning(path: Path, size: int = 1 << 16) -> str:
-    """The first bytes of a regular file as text, even if they are not UTF-8; empty for anything else."""
+    """Return the first bytes of a regular file as text, even if not UTF-8; empty for anything else."""
     try:
         with regular(path) as file:
             return file.read(size).decode("utf-8", "replace")
@@ -86,7 +86,7 @@ def beginning(path: Path, size: int = 1 << 16) -> str:
 
 
 def read_json(path: Path, largest: int = LARGEST, deepest: int = DEEPEST) -> Json:
-    """What a JSON file holds. Raises RigError for one that cannot be read, is none, or is nested too deep."""
+    """Read a JSON file. Raises RigError if it cannot be read, is not JSON, or is nested too deeply."""
     text = read_text(path, largest)
     try:
         value: Json = json.loads(text)
@@ -98,7 +98,7 @@ def read_json(path: Path, largest: int = LARGEST, deepest: int = DEEPEST) -> Jso
 
 
 def files_below(place: Path, ending: str | tuple[str, ...] = ".json") -> list[Path]:
-    """The regular files of a folder and of those in it whose names end so, in order. Links are not followed.
+    """Return the regular files below a folder whose names have this ending, sorted. Links are not followed.
 
     Raises RigError for a folder with too much in it, such as a whole file system.
     """
@@ -122,7 +122,7 @@ def files_below(place: Path, ending: str | tuple[str, ...] = ".json") -> list[Pa
 
 
 def read_toml(path: Path, largest: int = LARGEST) -> dict[str, Any]:
-    """What a TOML file holds. Raises RigError for one that cannot be read, is none, or is nested too deep."""
+    """Read a TOML file. Raises RigError if it cannot be read, is not TOML, or is nested too deeply."""
     import tomllib
 
     text = read_text(path, largest)
@@ -137,7 +137,7 @@ def read_toml(path: Path, largest: int = LARGEST) -> dict[str, Any]:
 
 @contextmanager
 def regular(path: Path) -> Iterator[BinaryIO]:
-    """A file that is open for reading, at once. Raises OSError, and RigError if it is not a regular file."""
+    """Open a file for reading without waiting. Raises OSError, and RigError if it is not a regular file."""
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise RigError(f"{path}: is not a regular file")
@@ -145,7 +145,7 @@ def regular(path: Path) -> Iterator[BinaryIO]:
 
 
 def values_at(value: Json, depth: int) -> Sequence[Json]:
-    """The values at this depth of lists and objects in a JSON value; none if it is not that deep."""
+    """Return the values at this depth of lists and objects in a JSON value; none if it is not that deep."""
     level = [value]
     for _ in range(depth):
         level = [
@@ -159,11 +159,10 @@ def values_at(value: Json, depth: int) -> Sequence[Json]:
 
 @contextmanager
 def writing(path: Path, *, force: bool = False, folders: bool = False) -> Iterator[TextIO]:
-    """A text file to write, UTF-8 with line ends as they are, which takes its place once all is written.
+    """Open a text file for writing, in UTF-8 with unchanged line ends. It takes its place once complete.
 
-    Over a file that is there only with `force`, with `folders` into ones that are made where there are none.
-    Devices and pipes are written to as they are, and what a link
-    points to is replaced, not the link. Raises RigError.
+    An existing file is replaced only with `force`; missing folders are made only with `folders`. Devices and
+    pipes are written to directly, and a link stays: the file that it points to is replaced. Raises RigError.
     """
     try:
         if folders:
@@ -176,7 +175,7 @@ def writing(path: Path, *, force: bool = False, folders: bool = False) -> Iterat
             return
         if is_there and not force:
             raise RigError(f"{path}: exists; choose a new file, or --force to write over it")
-        # Beside the target, under a name that nobody can foresee; it gets the target's name in the end.
+        # Beside the target, under an unpredictable name, and renamed to the target at the end.
         part = temporary_path(target.parent, target.name)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
         handle = os.open(part, flags, 0o666)
@@ -195,7 +194,7 @@ def writing(path: Path, *, force: bool = False, folders: bool = False) -> Iterat
 
 @contextmanager
 def filling(directory: Path) -> Iterator[Path]:
-    """A folder for files that move into a new or empty directory once all are written; else none is there.
+    """Make a folder whose files move into a new or empty directory once all are written, or not at all.
 
     The folder lies in the directory, so that the move stays within one file system. One that a killed process
     left there is removed first. Raises RigError.
@@ -228,13 +227,13 @@ def filling(directory: Path) -> Iterator[Path]:
 
 
 def write(text: str, path: Path, *, force: bool = False, folders: bool = False) -> None:
-    """Write a text as `writing` does."""
+    """Write a text to a file as `writing` does."""
     with writing(path, force=force, folders=folders) as file:
         file.write(text)
 
 
 def remembered(name: str) -> dict[str, Any]:
-    """What `remember` was given last for this name; nothing where it cannot be read."""
+    """Return what `remember` kept last under this name; an empty dict if it cannot be read."""
     with suppress(RigError):
         values = read_json(cache_directory() / name)
         return values if isinstance(values, dict) else {}
@@ -242,13 +241,13 @@ def remembered(name: str) -> dict[str, Any]:
 
 
 def remember(name: str, values: Mapping[str, Json]) -> None:
-    """Keep this between runs, where that is possible. Two processes at once may lose what the one adds."""
+    """Keep values between runs, if the cache is writable. Of two processes at once, one may lose its part."""
     with suppress(RigError):
         write(json_text(values, indent=0), cache_directory() / name, force=True, folders=True)
 
 
 def json_text(value: Json, indent: int | None = None) -> str:
-    """JSON as RFC 8259 has it: numbers that it has no form for, such as infinity, become texts."""
+    """Write JSON as in RFC 8259: numbers that it cannot express, such as infinity, become texts."""
     try:
         return json.dumps(value, indent=indent, allow_nan=False)
     except ValueError:
@@ -264,19 +263,19 @@ def _finite(value: Any) -> Json:
 
 
 def csv_line(cells: Iterable[object], *, raw: bool = False) -> str:
-    """A line of CSV without its end, quoted as in RFC 4180.
+    """Return a line of CSV without its end, quoted as in RFC 4180.
 
-    A spreadsheet executes a cell that begins like a formula. Texts that do get an apostrophe before them,
-    unless they are wanted `raw`; see OWASP, "CSV Injection".
+    A spreadsheet executes a cell that begins like a formula. Such texts get an apostrophe before them,
+    unless they are asked for as they are with `raw`; see OWASP, "CSV Injection".
     """
     line = io.StringIO()
-    # Cells with one of the terminator's characters are quoted, so it must be one that is in texts.
+    # Cells with a character of the terminator are quoted, so it must be the line ends that texts have.
     csv.writer(line, lineterminator="\r\n").writerow(cells if raw else map(inert, cells))
     return line.getvalue().removesuffix("\r\n")
 
 
 def inert(cell: object) -> object:
-    """A cell of a table, with an apostrophe before it if a spreadsheet would execute it."""
+    """Return a cell of a table, with an apostrophe before it if a spreadsheet would execute it."""
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
 
 
@@ -287,7 +286,7 @@ CLOCK_SET_S = 60.0
 """The clock may be set by this much without making a process look like another: starts are given in its time.
 """
 ELSEWHERE_S = 24 * 3600.0
-"""A process of another machine cannot be looked at. What it made counts as left behind at this age."""
+"""At this age, the files of a process on another machine, which cannot be checked, count as left behind."""
 
 _NAME = re.compile(
     r"\.(?P<purpose>.+)\.(?P<host>[0-9a-f]{8})-(?P<pid>\d+)-(?P<started>\d+)-[0-9a-f]{16}", re.DOTALL
@@ -297,7 +296,7 @@ _LONGEST = 180
 
 
 def temporary_path(directory: Path, purpose: str) -> Path:
-    """A new path for this process that nobody can foresee. What others left for this purpose is removed."""
+    """Return a new unpredictable path, and remove what processes that are gone left for this purpose."""
     remove_leftovers(directory, purpose)
     pid = os.getpid()
     owner = f"{_host()}-{pid}-{started_s(pid) or 0:.0f}"
@@ -306,7 +305,7 @@ def temporary_path(directory: Path, purpose: str) -> Path:
 
 @contextmanager
 def temporary_folder(directory: Path, purpose: str) -> Iterator[Path]:
-    """A folder that is removed at the end, in a directory that is made if it is not there. Raises OSError."""
+    """Make a folder that is removed at the end, and its directory if it does not exist. Raises OSError."""
     directory.mkdir(parents=True, exist_ok=True)
     folder = temporary_path(directory, purpose)
     folder.mkdir()
@@ -317,7 +316,7 @@ def temporary_folder(directory: Path, purpose: str) -> Iterator[Path]:
 
 
 def remove_leftovers(directory: Path, purpose: str) -> None:
-    """Remove the temporary files and folders in a directory whose process is gone."""
+    """Remove the temporary files and folders for a purpose in a directory whose process is gone."""
     with suppress(OSError):
         for path in list(directory.iterdir()):
             name = _NAME.fullmatch(path.name)
@@ -342,8 +341,8 @@ def put_in_place(finished: Path, target: Path) -> None:
 
 
 def started_s(pid: int) -> float | None:
-    """When a process started, in seconds since 1970; None for one that is gone or a zombie."""
-    # Kept from whoever makes nothing: it takes a moment to load.
+    """Return when a process started, in seconds since 1970; None if it is gone or a zombie."""
+    # Imported here, because it takes a moment to load.
     import psutil
 
     try:
@@ -355,7 +354,7 @@ def started_s(pid: int) -> float | None:
 
 
 def is_running(pid: int, started: float) -> bool:
-    """Whether the process that started at this time still runs, and not a later one with its number."""
+    """Return whether the process that started at this time still runs, not a later one with its number."""
     now = started_s(pid)
     return now is not None and abs(now - started) < CLOCK_SET_S
 

@@ -24,19 +24,19 @@ from rig.rates import estimates
 from rig.store import Runs
 
 LARGEST = 1 << 20
-"""Bytes of a policy."""
+"""The most bytes of a policy."""
 
 _LARGEST_LIMIT = 1e18
 _TOLERANCE = 1e-9
 
 
 class Tier(StrEnum):
-    """What a condition is for."""
+    """How much a condition weighs in the gate's decision."""
 
     REQUIRED = "required"
     """Must be shown to hold: a gate that cannot tell does not pass."""
     SUPPORTING = "supporting"
-    """Must not be shown to fail: where nobody can tell, the gate says so and passes."""
+    """Must not be shown to fail: if that cannot be told, the gate says so and passes."""
     INFORMATIVE = "informative"
     """Is reported, and decides nothing."""
 
@@ -59,7 +59,7 @@ MEASUREMENTS: Mapping[str, Callable[[ArmResult], float | None]] = {
 }
 """Names that conditions can have besides the rates of a run: tokens per second, seconds, joules and bytes."""
 _SIZES = ("peak_memory", "peak_device_memory", "file_bytes")
-"""Of these, what other processes cannot make larger."""
+"""The measurements that other processes cannot make larger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Condition:
 
     @property
     def text(self) -> str:
-        """As the policy has it."""
+        """The condition as it stands in the policy."""
         return f"{self.metric} {self.bound} {self.limit:,.12g}"
 
 
@@ -88,7 +88,7 @@ class Policy:
 
     @classmethod
     def read(cls, path: Path) -> "Policy":
-        """Read a policy. Raises RigError, which names the key, for one that cannot be used."""
+        """Read a policy. Raises RigError that names the key if the policy cannot be used."""
         values = read_toml(path, LARGEST)
         tables = {tier: values.pop(tier, []) for tier in Tier}
         for key, value in values.items():
@@ -113,7 +113,7 @@ _KEYS: Mapping[str, tuple[type, str]] = {
     "alpha": (float, "a number such as 0.05"),
     "across_settings": (bool, "true or false"),
 }
-"""Keys of a policy beside its conditions: the type of each, and what that is in words."""
+"""Keys of a policy besides its conditions: the type of each, in Python and in words."""
 
 
 def _conditions(path: Path, tier: Tier, rows: Any) -> Iterator[Condition]:
@@ -136,7 +136,7 @@ def _conditions(path: Path, tier: Tier, rows: Any) -> Iterator[Condition]:
 
 
 class ConditionResult(NamedTuple):
-    """What becomes of a condition for an arm, and why, in words."""
+    """The decision on a condition for one arm, with the reason in words."""
 
     condition: Condition
     arm: str
@@ -145,13 +145,13 @@ class ConditionResult(NamedTuple):
 
     @property
     def counts(self) -> bool:
-        """Whether the gate does not pass because of it."""
+        """Whether this result keeps the gate from passing."""
         if self.condition.tier is Tier.REQUIRED:
             return self.decision is not Decision.PASSES
         return self.condition.tier is Tier.SUPPORTING and self.decision is Decision.WORSE
 
     def as_json(self) -> JsonObject:
-        """All of it by name."""
+        """Return the result by name."""
         condition = self.condition
         about = {"tier": condition.tier, "metric": condition.metric, condition.bound: condition.limit}
         return {**about, "arm": self.arm, "decision": word(self.decision), "text": self.text}
@@ -159,7 +159,7 @@ class ConditionResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GateResult:
-    """What a gate says of arms, and of each by which condition. `notes` are those of the comparison."""
+    """The gate's result for every arm and condition. Its notes are those of the comparison."""
 
     policy: Policy
     comparison: Comparison
@@ -167,13 +167,13 @@ class GateResult:
 
     @property
     def decision(self) -> Decision:
-        """The worst that counts: worse, then cannot tell."""
+        """The worst decision that counts: worse, cannot tell, or else passes."""
         decisions = {result.decision for result in self.results if result.counts}
         worst = (kind for kind in (Decision.WORSE, Decision.CANNOT_TELL) if kind in decisions)
         return next(worst, Decision.PASSES)
 
     def as_json(self) -> JsonObject:
-        """All of it by name."""
+        """Return the result by name."""
         return {
             "decision": word(self.decision),
             "exit_code": int(self.decision),
@@ -188,14 +188,14 @@ class GateResult:
 
 
 def word(decision: Decision) -> str:
-    """A decision as people read it: `passes`, `worse` or `cannot tell`."""
+    """Return a decision as people read it: `passes`, `worse` or `cannot tell`."""
     return decision.name.lower().replace("_", " ")
 
 
 def judge(runs: Runs, addresses: Sequence[str], policy: Policy) -> GateResult:
-    """Judge arms, addressed as for `compare`, by a policy: all but the baseline, or the only one there is.
+    """Judge arms, addressed as for `compare`, by a policy: all except the baseline, or the only one.
 
-    An arm that could not be evaluated is one of which nobody can tell. Raises RigError as `compare` does,
+    For an arm that could not be evaluated, the decision is "cannot tell". Raises RigError as `compare` does,
     and for a condition on a metric that these runs do not have.
     """
     chosen, question = choose(runs, addresses), policy.question
@@ -219,7 +219,7 @@ def judge(runs: Runs, addresses: Sequence[str], policy: Policy) -> GateResult:
 
 
 def _check(condition: Condition, path: Path, comparison: Comparison, *, alone: bool) -> None:
-    """Raise RigError for a condition that cannot be asked of these arms."""
+    """Raise RigError if these arms cannot be judged by a condition."""
     rates = [metric.name for metric in comparison.metrics]
     name, key = condition.metric, condition.key
     if name not in rates and name not in MEASUREMENTS:
@@ -260,7 +260,7 @@ def _result(condition: Condition, arm: ArmResult, comparison: Comparison) -> Con
 
 
 def _doubts(comparison: Comparison, sides: Sequence[ArmResult]) -> Iterator[str]:
-    """Why rates say less than they seem to: nothing passes by them, and what is worse stays so."""
+    """Yield why rates cannot make a condition pass, although it may still be found worse."""
     if not comparison.declaration.decides:
         yield comparison.declaration.caution
     for arm in sides:
@@ -272,8 +272,8 @@ _CUT = MACHINE | {ErrorKind.TRUNCATED, ErrorKind.CALL_CAP}
 
 
 def _cut_short(baseline: ArmResult) -> tuple[float, list[str]]:
-    """In which share of its conversations the baseline might have done better but for the machine or a limit,
-    which makes losses look smaller than they are; and a line that says so.
+    """Return the share of conversations in which the machine or a limit may have made the baseline do worse,
+    which makes losses look smaller than they are, and a line that says so.
     """
     cut = [row for row in baseline.conversations if not _CUT.isdisjoint(row.errors) and row.success_share < 1]
     if not cut:
@@ -287,7 +287,7 @@ def _cut_short(baseline: ArmResult) -> tuple[float, list[str]]:
 def _rate(
     condition: Condition, arm: ArmResult, comparison: Comparison, metric: Metric
 ) -> tuple[Decision, str]:
-    """By a rate's interval, however unclear texts are decided."""
+    """Decide by a rate's interval, whichever way unclear texts are decided."""
     ends = [arm.rates[metric.name]]
     if metric.bounds(arm.counts):
         rows = (
@@ -304,7 +304,7 @@ def _rate(
 
 
 def _measured(condition: Condition, arm: ArmResult, baseline: ArmResult) -> tuple[Decision, str]:
-    """By what was measured once; by nothing if other processes were at work meanwhile."""
+    """Decide by what was measured once, unless other processes were busy meanwhile."""
     sides = [arm, baseline] if condition.bound.endswith("_ratio") else [arm]
     values = [MEASUREMENTS[condition.metric](side) for side in sides]
     if any(value is None or (value == 0 and len(sides) > 1) for value in values):
@@ -320,7 +320,7 @@ def _measured(condition: Condition, arm: ArmResult, baseline: ArmResult) -> tupl
 
 
 def _bounded(condition: Condition, low: float, high: float) -> Decision:
-    """Whether all that the value can be is within the bound, beyond it, or some of both."""
+    """Decide whether all values from `low` to `high` are within the bound, all beyond it, or only some."""
     least = condition.bound.startswith("min")
     within = low >= condition.limit - _TOLERANCE if least else high <= condition.limit + _TOLERANCE
     beyond = high < condition.limit - _TOLERANCE if least else low > condition.limit + _TOLERANCE

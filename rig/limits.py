@@ -1,8 +1,8 @@
 """The limits that answers run into, and how often they cut one off.
 
 With more room an answer that was cut off might have been right, so every rate of its arm might be better.
-All of it follows from what the store keeps of a step and from the arm's fingerprint, also in stores that are
-older than this. Where a fingerprint does not say what a limit was, nothing is said of it.
+All of it follows from the steps in the store and the arm's fingerprint, so it works for stores that are
+older than this module. A limit that a fingerprint does not have is not reported.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,14 +21,14 @@ LIMITS: Mapping[str, ErrorKind | None] = {
     "max_calls": ErrorKind.CALL_CAP,
     "n_ctx": ErrorKind.CONTEXT,
 }
-"""The error that each limit ends a step with, by its option. Thoughts that are cut off end in an answer."""
+"""The error with which each limit ends a step, by its option. After cut-off thinking comes an answer."""
 
 _OPTIONS: Mapping[str, str] = {error: name for name, error in LIMITS.items() if error}
 
 
 @dataclass(frozen=True, slots=True)
 class CutAnswers(ByName):
-    """How many of an arm's answers one limit cut off, `limit` being its value and `option` its name.
+    """How many of an arm's answers one limit cut off: `option` is its name and `limit` its value.
 
     `failed` counts the finished conversations that have such an answer and did not succeed: those that
     more room might have changed. With repeats each is counted as often as it was played.
@@ -47,20 +47,20 @@ class CutAnswers(ByName):
 
     @property
     def text(self) -> str:
-        """In one line, with what to do about it."""
+        """The numbers in one line, with what to do about them."""
         share = f"{self.cut} of {counted(self.answers, 'answer')} ({100 * self.share:.1f}%)"
         where = f"{counted(self.failed, 'conversation', 'no')} that failed"
         return f"{TABLE[self.option].flag} {self.limit} cut off {share}, in {where}: raise it"
 
     def as_json(self) -> JsonObject:
-        """All of it by name, with the share."""
+        """Return all fields by name, with the share."""
         return {**ByName.as_json(self), "share": self.share}
 
 
 def limits_of(fingerprint: JsonObject) -> dict[str, int]:
-    """The limits of an arm by option, as far as its fingerprint says them."""
+    """Return the limits of an arm by option, if its fingerprint has them."""
     values: dict[str, int] = {}
-    # A method's own model has no limits of the engine's, though who plays with it may.
+    # A method's own model has no limits of the engine, but the models in other roles may have some.
     roles = [key for key in fingerprint if key.startswith("role.")]
     for name in LIMITS:
         place = TABLE[name].place
@@ -71,7 +71,7 @@ def limits_of(fingerprint: JsonObject) -> dict[str, int]:
 
 
 def thoughts_by_role(fingerprint: JsonObject) -> dict[str, int]:
-    """How many tokens each role may think, by its name; that of the evaluated role has an empty name."""
+    """Return how many tokens each role may think, by its name; the name of the evaluated role is empty."""
     places = (place for place in fingerprint if place.endswith(f".{THOUGHTS}") and _holds(fingerprint, place))
     return {
         place.removesuffix(f".{THOUGHTS}").removeprefix("model").removeprefix("role."): fingerprint[place]
@@ -80,13 +80,13 @@ def thoughts_by_role(fingerprint: JsonObject) -> dict[str, int]:
 
 
 def _holds(fingerprint: JsonObject, place: str) -> bool:
-    """Whether there is a limit: thoughts that are switched off have none."""
+    """Return whether there is a limit: thinking that is switched off has none."""
     is_off = place.endswith(THOUGHTS) and fingerprint.get(place.removesuffix("_tokens")) == "off"
     return type(fingerprint.get(place)) is int and not is_off
 
 
 def cut_off(prediction: Prediction, role: str, fingerprint: JsonObject) -> list[str]:
-    """The options of the limits that cut this answer off."""
+    """Return the options of the limits that cut this answer off."""
     by_role = thoughts_by_role(fingerprint)
     most = by_role.get(role, by_role.get(""))
     names = [THOUGHTS] if most is not None and prediction.usage.reasoning_tokens > most else []
@@ -95,16 +95,16 @@ def cut_off(prediction: Prediction, role: str, fingerprint: JsonObject) -> list[
 
 
 def by_option(errors: Mapping[str, int]) -> dict[str, int]:
-    """Of failed steps by kind, those that a limit cut off, by its option."""
+    """Return how many failed steps each limit cut off, by option; `errors` are failed steps by kind."""
     return {_OPTIONS[kind]: count for kind, count in errors.items() if kind in _OPTIONS}
 
 
 def cut_answers(
     fingerprint: JsonObject, answers: int, played: Iterable[tuple[Mapping[str, int], bool]]
 ) -> tuple[CutAnswers, ...]:
-    """How often each of an arm's limits cut off an answer.
+    """Return how often each of an arm's limits cut off an answer.
 
-    Of each conversation played: how many answers each limit cut off, by option, and whether it failed.
+    `played` has for each conversation how many answers each limit cut off, by option, and whether it failed.
     """
     limits = limits_of(fingerprint)
     cut, failed = dict.fromkeys(limits, 0), dict.fromkeys(limits, 0)

@@ -1,4 +1,4 @@
-"""What the machine reports: its cores, and what a run costs besides time, memory and energy."""
+"""The machine's own figures: its cores, and a run's costs in memory, energy and time for displays."""
 
 import os
 import re
@@ -17,7 +17,7 @@ Number = TypeVar("Number", int, float)
 
 
 def available_cores() -> int:
-    """Cores this process may use; more threads than that make llama.cpp spin."""
+    """Return the cores that this process may use; with more threads than that, llama.cpp spins."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # macOS
@@ -39,7 +39,7 @@ class Costs:
     energy_j: float | None = None
 
     def __add__(self, later: "Costs") -> "Costs":
-        """The costs of both: peaks are the larger one, the others are sums."""
+        """Add two costs: the larger of the peaks, and sums of the others."""
         return Costs(
             self.display_s + later.display_s,
             _largest(self.peak_memory, later.peak_memory),
@@ -49,7 +49,7 @@ class Costs:
 
 
 class CostMeter:
-    """Measures from when it is made. `read` must be called every few minutes: counters run over."""
+    """Measures costs from its creation on. `read` must be called every few minutes, as counters overflow."""
 
     def __init__(self, powercap: Path = POWERCAP) -> None:
         # The peak of the resident size starts over, if Linux allows it.
@@ -64,7 +64,7 @@ class CostMeter:
         self._device_peak: int | None = None
 
     def read(self) -> Costs:
-        """Peaks and energy since the beginning."""
+        """Return peaks and energy since the beginning."""
         packages = [package.used() for package in self._packages]
         used = _total([*packages, *(gpu.used() for gpu in self._gpus)])
         held = _total([gpu.memory() for gpu in self._gpus])
@@ -90,7 +90,7 @@ class _Package:
 
 
 class _Gpu:
-    """A GPU of NVIDIA's, through NVML."""
+    """An NVIDIA GPU, read through NVML."""
 
     def __init__(self, nvml: Any, handle: Any) -> None:
         self._nvml = nvml
@@ -128,7 +128,7 @@ def _gpus() -> list[_Gpu]:
 
 
 def peak_memory() -> int:
-    """The most bytes that this process has held in memory."""
+    """Return the most bytes that this process has held in memory."""
     with suppress(OSError, AttributeError):
         status = (_PROCESS / "status").read_text()
         if match := re.search(r"^VmHWM:\s+(\d+) kB", status, re.MULTILINE):

@@ -11,18 +11,18 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 from rig.calls import Doubt, Fault, JsonObject, Verdict
 
 Counts: TypeAlias = Mapping[str, float]
-"""How many of what, by name: of one task, or summed over many."""
+"""Counts by name, of one task or summed over many."""
 
 TASKS = "tasks"
 """The count that is 1 for every task. A metric over it is a mean over tasks."""
 
 
 RATE_SQL = "1.0 * {part} / nullif({whole}, 0)"
-"""What `rate` is, in SQL, of two numbers of which the second is not null."""
+"""`rate` in SQL, for two numbers of which the second is not null."""
 
 
 def rate(part: float, whole: float) -> float | None:
-    """The one number over the other; None if there is nothing to divide by."""
+    """Return one number divided by the other; None if there is nothing to divide by."""
     return part / whole if whole else None
 
 
@@ -33,7 +33,7 @@ of another count is by how much that count would change if they were right.
 
 
 def if_right(counts: Counts) -> Counts:
-    """The counts as they would be if everything unclear were right."""
+    """Return the counts as they would be if everything unclear were right."""
     return {name: value + counts.get(f"{UNCLEAR}.{name}", 0) for name, value in counts.items()}
 
 
@@ -61,15 +61,15 @@ class Metric(NamedTuple):
 
     @property
     def title(self) -> str:
-        """What stands beside its number."""
+        """The title of the metric in tables: its label, or else its noun."""
         return self.label or self.noun
 
     def rate(self, counts: Counts) -> float | None:
-        """The rate of these counts; None if there is nothing to divide by."""
+        """Return the rate of these counts; None if there is nothing to divide by."""
         return rate(counts.get(self.numerator, 0), counts.get(self.denominator, 0))
 
     def bounds(self, counts: Counts) -> tuple[float, float] | None:
-        """Between what the rate lies, however unclear texts are decided; None if none could change it."""
+        """Return the least and the greatest rate that unclear texts allow; None if they cannot change it."""
         least, most = self.rate(counts), self.rate(if_right(counts))
         if least is None or most is None or least == most:
             return None
@@ -77,35 +77,35 @@ class Metric(NamedTuple):
 
     @property
     def scale(self) -> float:
-        """What a rate is multiplied by to be printed."""
+        """The factor that turns a rate into the number that is printed."""
         return 100.0 if self.format == "percent" else 1.0
 
     @property
     def unit(self) -> str:
-        """What stands behind its number."""
+        """The unit printed after the number."""
         return "%" if self.format == "percent" else ""
 
     def amount(self, value: float, sign: Literal["", "+"] = "") -> str:
-        """A rate or a difference of rates as a bare number: in percent or points, if it is a share."""
+        """Return a rate or a difference as a bare number: in percent or points, if the metric is a share."""
         return f"{self.scale * value:{sign}.{1 if self.format == 'percent' else 2}f}"
 
     def worsening(self, difference: float) -> float:
-        """By how much an arm is worse whose rate differs by this much from the baseline's."""
+        """Return how much worse an arm is whose rate differs by this much from the baseline's."""
         return -difference if self.better == "higher" else difference
 
 
 class NamedCount(NamedTuple):
-    """A count that tables give a row of its own."""
+    """A count with a row of its own in tables."""
 
     name: str
     noun: str
 
 
 class Part(NamedTuple):
-    """What is said about how a task went, beside whether it succeeded: "3 of 4 calls matched", "2 slips".
+    """A phrase on how a task went, besides whether it succeeded: "3 of 4 calls matched", "2 slips".
 
-    With a `whole`, the name of another count, it is always said, else only where there are any. `short` is
-    the noun where there is little room. What is `better` lower is marked as a fault.
+    With a `whole`, the name of another count, it is always printed, otherwise only if the count is not 0.
+    `short` is the noun where there is little room. A part whose `better` is lower is marked as a fault.
     """
 
     name: str
@@ -115,7 +115,7 @@ class Part(NamedTuple):
     better: Literal["higher", "lower"] = "higher"
 
     def text(self, counts: Counts) -> str:
-        """In words; nothing if there is nothing to say."""
+        """Return the phrase; empty if there is nothing to report."""
         count = counts.get(self.name, 0)
         if self.whole:
             return f"{count:g} of {counts.get(self.whole, 0):g} {self.noun}"
@@ -123,7 +123,7 @@ class Part(NamedTuple):
         return f"{count:g} {noun}" if count else ""
 
     def brief(self, counts: Counts) -> str:
-        """In as few letters as will do."""
+        """Return the phrase in its shortest form."""
         count = counts.get(self.name, 0)
         if self.whole:
             return f"{count:g}/{counts.get(self.whole, 0):g}"
@@ -131,7 +131,7 @@ class Part(NamedTuple):
 
 
 class Remark(NamedTuple):
-    """What has to be said about a run wherever its rates are printed.
+    """A remark that must stand wherever a run's rates are printed.
 
     Unless it `decides`, nothing may be decided by those rates.
     """
@@ -144,12 +144,12 @@ NO_REMARK = Remark()
 
 
 class Declaration(NamedTuple):
-    """What a method counts and what is made of the counts. A run keeps the one that it was played by.
+    """What a method counts and which rates it computes. A run keeps the one that it was played by.
 
-    `success` names the count that is 1 of a task that succeeded and 0 of any other. `counts` have rows of
-    their own in tables, `outcome` is what is said about a single task. `error_types` is what tables call the
-    types of error that scores have; empty if they have none. `caution` is what has to be said about one run
-    wherever its rates are printed; unless it `decides`, nothing may be decided by them.
+    `success` names the count that is 1 for a task that succeeded and 0 for any other. `counts` have rows of
+    their own in tables, `outcome` are the phrases on a single task. `error_types` is what tables call the
+    types of error that scores have; empty if they have none. `caution` must stand wherever the rates of one
+    run are printed; unless it `decides`, nothing may be decided by them.
     """
 
     method: str = ""
@@ -162,14 +162,14 @@ class Declaration(NamedTuple):
     decides: bool = True
 
     def cautioned(self, caution: Remark) -> "Declaration":
-        """The same, for a run with this remark."""
+        """Return the declaration with this remark on a run."""
         return self._replace(caution=caution.text, decides=caution.decides)
 
     @classmethod
     def from_json(cls, data: JsonObject) -> "Declaration":
-        """The inverse of `to_json`. What a newer rig may have added to it is left out.
+        """Read what `to_json` returns. Fields that a newer rig may have added are ignored.
 
-        Raises ValueError, KeyError or TypeError for what is none.
+        Raises ValueError, KeyError or TypeError for anything that is not a declaration.
         """
         rows: dict[str, Any] = {
             name: tuple(_of(kind, row) for row in data[name]) for name, kind in _ROWS.items()
@@ -181,19 +181,19 @@ class Declaration(NamedTuple):
         return cls(**named, **rows, **optional)
 
     def to_json(self) -> JsonObject:
-        """All of it by name."""
+        """Return the fields by name."""
         rows = {name: [row._asdict() for row in getattr(self, name)] for name in _ROWS}
         named = {"method": self.method, "success": self.success, "error_types": self.error_types}
         remark = {"caution": self.caution, "decides": self.decides} if self.caution else {}
         return {**named, **rows, **remark}
 
     def shown(self, place: Place) -> tuple[Metric, ...]:
-        """The metrics that are shown there, in order."""
+        """Return the metrics that are shown in a place, in order."""
         room = _PLACES.index(place)
         return tuple(metric for metric in self.metrics if _PLACES.index(metric.place) <= room)
 
     def is_of_success(self, metric: Metric) -> bool:
-        """Whether it is the share of tasks that succeeded."""
+        """Return whether a metric is the share of tasks that succeeded."""
         return (metric.numerator, metric.denominator) == (self.success, TASKS)
 
     @property
@@ -203,20 +203,20 @@ class Declaration(NamedTuple):
 
     @property
     def parts(self) -> tuple[Metric, ...]:
-        """The rates of success by kinds of tasks, where there is none over all of them."""
+        """The rates of success by kinds of tasks, if there is none over all of them."""
         parts = (m for m in self.metrics if m.numerator == f"{self.success}.{m.name}")
         return () if self.success_metric else tuple(parts)
 
     @property
     def progress(self) -> Metric | None:
-        """The metric that tells how far failed tasks got: the first that `outcome` speaks of."""
+        """The metric that shows how far failed tasks got: the first that `outcome` mentions."""
         sides = {(part.name, part.whole) for part in self.outcome}
         return next((m for m in self.metrics if (m.numerator, m.denominator) in sides), None)
 
     def sides(self, metrics: Iterable[Metric]) -> tuple[str, ...]:
-        """The counts that these metrics are made of, those with rows of their own first.
+        """Return the counts that these metrics are made of, starting with those that have rows of their own.
 
-        Not those that are only summed for a mean over tasks.
+        Counts that are only summed for a mean over tasks are left out.
         """
         micro = (metric for metric in metrics if metric.denominator != TASKS)
         sides = (name for metric in micro for name in (metric.numerator, metric.denominator))
@@ -224,16 +224,16 @@ class Declaration(NamedTuple):
 
     @property
     def other_counts(self) -> list[NamedCount]:
-        """The counts with rows of their own that `outcome` does not speak of."""
+        """The counts with rows of their own that `outcome` does not mention."""
         wholes = {part.whole for part in self.outcome}
         return [count for count in self.counts if count.name not in wholes]
 
     def rates(self, counts: Counts) -> dict[str, float | None]:
-        """Every rate by name, a fraction or None."""
+        """Return every rate by name, a fraction or None."""
         return {metric.name: metric.rate(counts) for metric in self.metrics}
 
     def bounds_json(self, counts: Counts) -> JsonObject:
-        """How many texts are unclear, and both ends of each rate, which are the same where nothing is."""
+        """Return the number of unclear texts, and both ends of each rate, equal if nothing is unclear."""
         ends = {metric.name: metric.bounds(counts) or (metric.rate(counts),) * 2 for metric in self.metrics}
         return {
             "unclear": counts.get(UNCLEAR, 0),
@@ -242,7 +242,7 @@ class Declaration(NamedTuple):
         }
 
     def as_json(self, counts: Counts) -> JsonObject:
-        """Rates and counts by name. That of the tasks is called `conversations`."""
+        """Return rates and counts by name. The count of tasks is called `conversations`."""
         names = dict.fromkeys((self.success, *self.sides(self.metrics)))
         return {
             **self.rates(counts),
@@ -252,34 +252,34 @@ class Declaration(NamedTuple):
         }
 
     def succeeded(self, counts: Counts) -> bool:
-        """Whether these counts, of one task, are a success."""
+        """Return whether these counts of one task are a success."""
         return bool(counts.get(self.success, 0))
 
     def partly(self, counts: Counts) -> float:
-        """How far tasks got that were not a success, from 0 to 1: by a mean over tasks if one says it."""
+        """Return how far tasks without success got, from 0 to 1: by a mean over tasks, or else `progress`."""
         means = (m for m in self.metrics if m.denominator == TASKS and not self.is_of_success(m))
         shares = (m for m in means if (m.better, m.format) == ("higher", "percent"))
         metric = next(shares, self.progress)
         return (metric and metric.rate(counts)) or 0.0
 
     def faults(self, counts: Counts) -> int:
-        """How much was done that is better not done."""
+        """Return how many things were done that a method counts as faults."""
         return round(sum(counts.get(part.name, 0) for part in self.outcome if part.better == "lower"))
 
     def text(self, counts: Counts) -> str:
-        """What is said about a task, in words."""
+        """Return the phrases on a task."""
         return ", ".join(filter(None, (part.text(counts) for part in self.outcome)))
 
     def brief(self, counts: Counts) -> str:
-        """The same where there is little room."""
+        """Return the phrases on a task in their shortest form."""
         return ", ".join(filter(None, (part.brief(counts) for part in self.outcome)))
 
 
 UNDECLARED = Declaration()
-"""That of a run which nobody told of."""
+"""The declaration of a run that has none."""
 
 _ROWS = {"metrics": Metric, "counts": NamedCount, "outcome": Part}
-"""What a declaration has several of, and what each is."""
+"""The fields of a declaration that hold several items, with the type of each item."""
 
 
 def _of(kind: Any, data: JsonObject) -> Any:
@@ -287,7 +287,7 @@ def _of(kind: Any, data: JsonObject) -> Any:
 
 
 def total(parts: Iterable[Counts]) -> dict[str, float]:
-    """The sum of many, count by count. A count that a part lacks is 0 there."""
+    """Add up counts by name. A count that a part lacks is 0 there."""
     sums: dict[str, float] = {}
     for part in parts:
         for name, value in part.items():
@@ -297,7 +297,7 @@ def total(parts: Iterable[Counts]) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What a method makes of one finished task. `counts` have `TASKS`, whether the method gives it or not.
+    """The score of one finished task. `counts` have `TASKS`, whether the method gives it or not.
 
     `verdicts` are those on its calls, in the order in which they were made; none where there is nothing to
     match calls with. `error_types` are counted by turn, `faults` say what went wrong; a method may have

@@ -1,6 +1,6 @@
-"""What a model is to the rest of rig: something that answers a request with a prediction, piece by piece.
+"""Models as the rest of rig sees them: a model answers a request with a prediction, piece by piece.
 
-The llama.cpp engine, the oracle and the scripted models of the tests are equal.
+The llama.cpp engine, the oracle and the scripted models of the tests are used in the same way.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ class UserMessage:
 
 @dataclass(frozen=True, slots=True)
 class ReplyMessage:
-    """Words of the assistant, and what it thought before."""
+    """Words of the assistant, and the thinking before them."""
 
     text: str
     reasoning: str = ""
@@ -30,10 +30,10 @@ class ReplyMessage:
 
 @dataclass(frozen=True, slots=True)
 class CallMessage:
-    """A tool call the assistant made, and what came back.
+    """A tool call that the assistant made, with its outcome.
 
-    `content` are words beside it, `reasoning` what it thought before. With `joins` it was made in the same
-    message as the call before.
+    `content` is text beside the call, `reasoning` the thinking before it. With `joins` the call was made in
+    the same message as the call before.
     """
 
     call: Call
@@ -48,7 +48,7 @@ Message: TypeAlias = UserMessage | ReplyMessage | CallMessage
 
 @dataclass(frozen=True, slots=True)
 class ToolDoc:
-    """What a model reads about one tool. `parameters` is a JSON Schema of type object."""
+    """The documentation of a tool as a model reads it. `parameters` is a JSON Schema of type object."""
 
     name: str
     description: str
@@ -58,7 +58,7 @@ class ToolDoc:
 
 @dataclass(frozen=True, slots=True, order=True)
 class StepKey:
-    """The step of an evaluation that a request is. Seeds and the oracle depend on it, prompts never do.
+    """The place of a request in an evaluation. Seeds and the oracle depend on it, prompts never do.
 
     `turn` is the position of the assistant turn in the conversation; `step` counts the predictions made in
     that turn; `repeat` counts the passes over a conversation.
@@ -70,14 +70,14 @@ class StepKey:
     repeat: int = 0
 
     def digest(self, seed: int) -> bytes:
-        """16 bytes that seed the choices of this step alone."""
+        """Return 16 bytes that seed the choices of this step alone."""
         name = f"{seed}/{self.conversation}/{self.turn}/{self.step}/{self.repeat}"
         return hashlib.blake2b(name.encode(), digest_size=16).digest()
 
 
 @dataclass(frozen=True, slots=True)
 class Sibling:
-    """What another model answered to nearly the same request: text, tokens, and their log-probabilities."""
+    """The answer of another model to nearly the same request: text, tokens, and their log-probabilities."""
 
     raw: str
     token_ids: tuple[int, ...]
@@ -88,11 +88,11 @@ class Sibling:
 class Request:
     """One step to predict: the shared part of the prompt, the history, and what may be called.
 
-    `instructions` are the same for every request of an arm, and `tools` if `tools_are_shared`, so an engine
-    can keep their state; `context` (place, time, user) is the same within a conversation. With
+    `instructions` are the same for every request of an arm, and so are `tools` if `tools_are_shared`, so an
+    engine can keep their state; `context` (place, time, user) is the same within a conversation. With
     `several_calls`, the caller executes all calls of a message; otherwise a model may make only one. With
-    `in_words` the answer is text as it stands: no form of answers shows the tools, and no grammar holds it.
-    `sibling` is what another arm answered here: it can make an answer come faster, and never changes one.
+    `in_words` the answer is plain text: the prompt shows no tools, and no grammar restricts the answer.
+    `sibling` is what another arm answered here: it can speed an answer up, and never changes it.
     """
 
     key: StepKey
@@ -110,10 +110,10 @@ class Request:
 class Usage:
     """Tokens and seconds of one step.
 
-    `cached_tokens` of the `prompt_tokens` were served from the KV cache; `forced_tokens` of the
-    `completion_tokens` were determined by the grammar alone, `reasoning_tokens` of them were thoughts, which
-    took `reasoning_s` of the `decode_s`. `first_token_s` counts from the request. Of `drafted_tokens`
-    `accepted_tokens` were what the model chose itself.
+    `cached_tokens` of the `prompt_tokens` were served from the KV cache. Of the `completion_tokens`,
+    `forced_tokens` were determined by the grammar alone, and `reasoning_tokens` were thinking, which took
+    `reasoning_s` of the `decode_s`. `first_token_s` counts from the request. The model itself chose
+    `accepted_tokens` of the `drafted_tokens`.
     """
 
     prompt_tokens: int = 0
@@ -134,14 +134,14 @@ class Usage:
 class Prediction:
     """One step of a model: a call, a reply in words, or a failure of a named kind. Exactly one is set.
 
-    `raw` is the text as it was generated, complete or not. `token_ids` and `logprobs` (natural logarithms,
-    of the distribution left by the grammar; 0 for forced tokens) are empty for models that have none, and so
-    are `token_chars`, the characters of `raw` that each token completed (0 while the bytes of a character are
+    `raw` is the text as it was generated, complete or not. `token_ids` and `logprobs` (natural logarithms, in
+    the distribution left by the grammar; 0 for forced tokens) are empty for models that have none. So are
+    `token_chars`, the characters of `raw` that each token completed (0 while the bytes of a character are
     incomplete), and `token_forced`, whether the grammar left no other (a free token can have probability 1).
-    `salvage` says how an answer was found that was written without a grammar; empty if it had the form.
-    `further` are the calls that came after `call` in the same message, where a model may make several; once
-    they are taken apart, `part` is the number of the call in its message. `reasoning` is what was thought
-    before, `content` are words beside a call.
+    `salvage` says how the answer was found in text written without a grammar; empty if it had the form.
+    `further` are the calls that came after `call` in the same message, where a model may make several; in a
+    prediction made by `apart`, `part` is the number of the call in its message. `reasoning` is the thinking
+    before the answer, `content` the text beside a call.
     """
 
     raw: str = ""
@@ -167,11 +167,11 @@ class Prediction:
 
     @property
     def calls(self) -> tuple[Call, ...]:
-        """All calls, in their order."""
+        """All calls of the message, in order."""
         return () if self.call is None else (self.call, *self.further)
 
     def apart(self) -> tuple["Prediction", ...]:
-        """Each call of the message as a prediction of its own; the first has all that was generated."""
+        """Return a prediction for each call of the message; the first keeps everything that was generated."""
         if not self.further:
             return (self,)
         later = (Prediction(call=call, part=part) for part, call in enumerate(self.further, 1))
@@ -188,8 +188,9 @@ class Prediction:
 class Piece:
     """Text as it is generated. `text` may be empty while the bytes of a character are still incomplete.
 
-    `thought`: it is not a part of the answer, but of what comes before. Before each batch of the prompt there
-    is one without text and tokens: `read` are then the tokens of it that are known, and all it has.
+    With `thought`, the text is thinking and not part of the answer. Before each batch of the prompt there is
+    a piece without text and tokens, whose `read` is how many prompt tokens have been read, and how many there
+    are.
     """
 
     text: str
@@ -204,7 +205,7 @@ OnPiece: TypeAlias = Callable[[Piece], None]
 
 @dataclass(slots=True)
 class PendingStep:
-    """A step that was asked for in one of a model's slots, and whom to tell of its text."""
+    """A step under way in one of a model's slots, with the function that gets its text."""
 
     slot: int
     request: Request
@@ -212,18 +213,18 @@ class PendingStep:
 
 
 Notify: TypeAlias = Callable[[str], None]
-"""Told in one line what a person should know that is not part of the result."""
+"""Called with one line that a person should know but that is not part of the result."""
 
 
 class Model:
     """Anything that predicts. Not thread-safe unless an implementation says so.
 
     Most override `predict`, and predict their steps one after another, in the order in which they were begun.
-    One that goes on with several at once overrides `begin` and `advance`.
+    A model that works on several steps at once overrides `begin` and `advance`.
     """
 
     name: str
-    """How the arm is called: the registry name, the file's stem, or `oracle`."""
+    """The name of the arm: the registry name, the file's stem, or `oracle`."""
 
     def __init__(self, slots: int = 1) -> None:
         self._slots = slots
@@ -236,30 +237,30 @@ class Model:
 
     @property
     def slots(self) -> int:
-        """How many steps it can predict at once."""
+        """How many steps the model can predict at once."""
         return self._slots
 
     @property
     def uses_siblings(self) -> bool:
-        """Whether requests shall have what another model answered."""
+        """Whether requests should carry what another model answered."""
         return False
 
     def prepare(self, opening: Request, slots: int | None, before: Mapping[str, Json] | None = None) -> None:
         """Get ready for requests that begin like this one, which has no messages.
 
-        `slots`, where given, is how many there shall be if the model's settings leave it open. `before` is
-        the fingerprint that it had when a run began that is resumed: it answers in the way of then, where it
+        `slots`, if given, is the number of slots to use if the model's settings leave it open. `before` is
+        the fingerprint from the start of a run that is being resumed: the model answers as it did then, if it
         still can. The fingerprint is complete only after this.
         """
 
     def obstacle(self, opening: Request) -> str | None:
-        """Why no request that begins like this one can be answered; None if one may be."""
+        """Return why no request that begins like this one can be answered; None if some may be."""
         return None
 
     def room(self, request: Request) -> int | None:
-        """The tokens left behind this prompt and the longest answer; negative where they do not fit.
+        """Return the tokens left after this prompt and the longest answer; negative if they do not fit.
 
-        None if only asking shows whether they do.
+        None if only a request shows whether they do.
         """
         return None
 
@@ -274,13 +275,13 @@ class Model:
                 return prediction
 
     def begin(self, slot: int, request: Request, on_piece: OnPiece) -> None:
-        """Take on a step in a slot that has none, without predicting anything yet."""
+        """Start a step in a free slot, without predicting anything yet."""
         self._begun.append((slot, request, on_piece))
 
     def advance(self) -> list[tuple[int, Prediction]]:
-        """Go on for a moment with all steps under way; those that this has finished, by slot.
+        """Work on all open steps for a moment, and return those that are finished, by slot.
 
-        What a listener raises comes through; all steps are then given up.
+        An exception of a listener is passed on, and all steps are given up.
         """
         slot, request, on_piece = self._begun.pop(0)
         try:
@@ -294,4 +295,4 @@ class Model:
 
 
 class OneByOne(Model):
-    """A model that answers at once, such as an oracle: it keeps nobody waiting, however few slots it has."""
+    """A model that answers at once, such as an oracle, so that the number of its slots does not matter."""

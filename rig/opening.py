@@ -1,10 +1,10 @@
 """Which files and servers of a run store rig opens: those that somebody named on the command line.
 
-A store may come from anywhere, and a path in it is somebody's words: a toolbox is code, a model is megabytes
-of untrusted binary. So a verb opens what a store names only if the user names it, too, with `rig --open` or
-an option of the verb. `rig run --resume` also opens what a run names that was started here. A file in the
-cache remembers that; no store can say it of itself. The same holds for servers. Hosts other than this
-machine, and keys, have to be named each time.
+A store may come from anywhere, and anyone may have written the paths in it: a toolbox is code, a model is
+megabytes of untrusted binary. So a verb opens what a store names only if the user names it, too, with `rig
+--open` or an option of the verb. `rig run --resume` also opens what a run names that was started here. A file
+in the cache remembers that; no store can claim it for itself. The same holds for servers. Hosts other than
+this machine, and keys, have to be named each time.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from rig.errors import RigError
 from rig.paths import cache_directory, expanded, real
 
 COMMAND = "mcp:"
-"""What the command of a server begins with where a toolbox is named. It is never opened as a path."""
+"""The prefix of a server's command in place of a toolbox's name. It is never opened as a path."""
 
 _named: set[Path | str] = set()
 _hosts: set[str] = set()
@@ -28,40 +28,40 @@ _key_variables: list[str] = []
 
 
 def is_url(text: str) -> bool:
-    """Whether a model's name is the address of a server."""
+    """Return whether a model's name is the address of a server."""
     return text.startswith(("http://", "https://"))
 
 
 def name(place: Path | str) -> None:
-    """The user named a file on the command line, a folder with all that is in it, or a server."""
+    """Note that the user named a file, a folder with all that is in it, or a server."""
     text = str(place)
     _named.add(_server(text) or real(expanded(text)))
 
 
 def allow_hosts(hosts: Iterable[str]) -> None:
-    """The user lets rig connect to these hosts besides this machine."""
+    """Let rig connect to these hosts besides this machine."""
     _hosts.update(host.lower().strip("[]") for host in hosts)
 
 
 def is_allowed(host: str) -> bool:
-    """Whether the user named another host than this machine."""
+    """Return whether the user allowed this host."""
     return host.lower() in _hosts
 
 
 def use_key(variable: str) -> None:
-    """The user named the environment variable that holds the key of the servers."""
+    """Use the key for servers in this environment variable. Raises RigError if it is not set, or empty."""
     if not os.environ.get(variable):
         raise RigError(f"--key-from {variable}: no such environment variable, or it is empty; set it")
     _key_variables.append(variable)
 
 
 def key() -> str | None:
-    """The key of the servers; None if the user named none. It is read anew each time and kept nowhere."""
+    """Return the key for servers; None if the user named none. It is read anew each time and kept nowhere."""
     return os.environ.get(_key_variables[-1]) if _key_variables else None
 
 
 def forget() -> None:
-    """Another command begins."""
+    """Forget what was named, as another command begins."""
     for names in (_named, _hosts, _key_variables):
         names.clear()
 
@@ -71,8 +71,8 @@ def require_named(
 ) -> None:
     """Raise RigError if options of a stored run name a place that the user did not.
 
-    `values` are options by name. `names` are names of what is registered, which are no places. The options
-    `models` name models, of which the user has to name even those that are known by a name.
+    `values` are options by name. `names` are registered names, which are not places. The options `models`
+    name models, and the user has to name even registered ones.
     """
     places = [(option, place) for option, value in values.items() for place in _places(value)]
     for option in models:
@@ -89,7 +89,7 @@ def require_named(
 
 def note_started(run: str, settings: Mapping[str, Any]) -> None:
     """Remember that a run was started here."""
-    # Where nothing can be remembered, the files have to be named again.
+    # If nothing can be remembered, the user has to name the files again.
     with suppress(OSError):
         _started_file().parent.mkdir(parents=True, exist_ok=True)
         with _started_file().open("a", encoding="ascii") as file:
@@ -97,7 +97,7 @@ def note_started(run: str, settings: Mapping[str, Any]) -> None:
 
 
 def was_started_here(run: str, settings: Mapping[str, Any]) -> bool:
-    """Whether a run with these settings was started here."""
+    """Return whether a run with these settings was started here."""
     try:
         with _started_file().open(encoding="ascii") as file:
             return any(line.strip() == _digest(run, settings) for line in file)
@@ -113,7 +113,7 @@ def _is_named(place: str) -> bool:
 
 
 def _server(place: str) -> str:
-    """What is started or connected to, by a command or an address; empty for files."""
+    """Return the command or address of a server; empty for a file."""
     if place.startswith(COMMAND):
         return place
     return place.partition("#")[0].rstrip("/") if is_url(place) else ""
@@ -128,7 +128,7 @@ def _digest(run: str, settings: Mapping[str, Any]) -> str:
 
 
 def _places(value: Any) -> Iterator[str]:
-    """The parts of a value that are servers, or are there as files or folders, as in `distilbert:DIR@0.5`."""
+    """Return the parts of a value that are servers or existing paths, as in `distilbert:DIR@0.5`."""
     if isinstance(value, list | tuple):
         for part in value:
             yield from _places(part)
@@ -136,14 +136,14 @@ def _places(value: Any) -> Iterator[str]:
         yield value
     elif isinstance(value, str | Path):
         for part in dict.fromkeys(_parts(str(value))):
-            # A name that no file can have is none.
+            # Such as a name that no file can have.
             with suppress(OSError, ValueError):
                 if part and (is_url(part) or expanded(part).exists()):
                     yield part
 
 
 def _parts(text: str) -> Iterator[str]:
-    """A text, and what may be a path in it: `ROLE=PLACE`, `NAME=KIND:PLACE`, `PLACE:SCALE`, `PLACE@VALUE`."""
+    """Return a text and what may be a path in it, as in `ROLE=PLACE`, `NAME=KIND:PLACE` or `PLACE@VALUE`."""
     value = text.partition("=")[2]
     if is_url(text) or is_url(value):
         yield text if is_url(text) else value

@@ -1,4 +1,4 @@
-"""What an option is, and how a field of the table of options (`rig.options`) becomes one."""
+"""What an option is, and how fields of the table of options (`rig.options`) declare them."""
 
 import math
 from collections.abc import Mapping
@@ -28,19 +28,19 @@ _FLAGS = {"true": True, "false": False}
 
 @dataclass(frozen=True)
 class Option:
-    """An option by name, and all that is to be known of it.
+    """An option with everything that is known about it.
 
-    With `several` values each makes an arm of its own. `opens` says that a value can name a file or folder,
-    which rig opens for the user alone (`rig.opening`). A `listed` option is stored as a list, however many
-    values it has. With `commas` several can be written as one text, and thousands as `2k`. `values` are what
-    the words of a choice stand for, or words that stand for numbers. `unset` says in the help what holds
-    without a value. `off` is the name of the switch that turns off what is on by default. `verbs` are those
-    that have it, besides `run` and `noise`. Where another option has the value of `idle`, this one is of no
-    effect. `users_only`: a folder's `rig.toml` cannot set it, as it can have code run.
+    With `several`, each value makes an arm. `opens` says that a value can name a file or folder, which rig
+    opens for the user alone (`rig.opening`). A `listed` option is stored as a list, however many values it
+    has. With `commas` several values can be written as one text, and thousands as `2k`. `values` are what the
+    words of a choice mean, or words that stand for numbers. `unset` says in the help what holds without a
+    value. `off` is the name of the switch that turns off what is on by default. `verbs` are the verbs that
+    have the option, besides `run` and `noise`. If the option named in `idle` has the value there, this one
+    has no effect. `users_only`: a folder's `rig.toml` cannot set it, because it can run code.
 
-    `field` is what its reader calls it, `key` what the fingerprint does. It is in the fingerprint `always`,
-    only if `changed` from the default, so that runs that are older than the option can go on, or `never`, if
-    the reader says in words of its own what it came to.
+    `field` is the name that its reader uses, `key` the name in the fingerprint. It is in the fingerprint
+    `always`, only if `changed` from the default, so that runs older than the option can go on, or `never`, if
+    the reader records the outcome itself.
     """
 
     name: str
@@ -70,22 +70,22 @@ class Option:
 
     @property
     def flag(self) -> str:
-        """What the command line calls it."""
+        """The option on the command line."""
         return f"--{self.name.replace('_', '-')}"
 
     @property
     def start(self) -> Any:
-        """The value where nobody says anything: a tuple if it takes several."""
+        """The value if nobody sets one: a tuple if the option takes several."""
         value = self.default() if callable(self.default) else self.default
         return (value,) if self.several and not self.listed else value
 
     @property
     def place(self) -> str:
-        """Where an arm's whole fingerprint has it."""
+        """The key in an arm's whole fingerprint."""
         return f"{'model' if self.reader == 'engine' else 'protocol'}.{self.key}"
 
     def parse(self, text: str) -> Any:
-        """The value that a text stands for: of the default's type. Raises RigError for another text."""
+        """Parse a text as a value of the default's type. Raises RigError for another text."""
         kind = type(self.default)
         try:
             return _FLAGS[text] if kind is bool else kind(text)
@@ -93,7 +93,7 @@ class Option:
             raise RigError(f"--set {self.name}={text}: not a value such as {self.default}") from error
 
     def levels(self, text: str) -> tuple[Any, ...]:
-        """The values of a text with commas, such as `0,2k,4k`. Raises RigError, without the option's name."""
+        """Parse the values of a text with commas, such as `0,2k,4k`. Raises RigError that names no option."""
         return tuple(dict.fromkeys(self._level(word.strip()) for word in text.split(",")))
 
     def _level(self, word: str) -> Any:
@@ -115,13 +115,13 @@ class Option:
 
 
 def option(default: Any, help_text: str, group: str = "", *, verbs: str = "", **more: Any) -> Any:
-    """A field of the table. `more` are parts of `Option`; `verbs` are words."""
+    """Declare a field of the table. `more` are parts of `Option`; `verbs` are separated by spaces."""
     told = {"help": help_text, "group": group, "verbs": tuple(verbs.split()), **more}
     kind = "default_factory" if callable(default) else "default"
     return field(**{kind: default}, metadata={"option": told})
 
 
-# As most options of a group are. What else an option says of itself counts for more.
+# Defaults for the options of a group, which each option can override.
 conversation_option = partial(option, group=CONVERSATIONS, verbs="screen")
 generation_option = partial(option, group=GENERATION, recorded="never")
 machine_option = partial(option, group=MACHINE, verbs="judge screen fit")
@@ -129,14 +129,14 @@ prompt_option = partial(option, group=PROMPT, recorded="never")
 
 
 def dial_option(neutral: Any, help_text: str, metavar: str) -> Any:
-    """The levels of a dial: numbers up to a million, shares up to 1, or words."""
+    """Declare a dial by its neutral level: numbers up to a million, shares up to 1, or words."""
     most = 1 if isinstance(neutral, float) else 1_000_000
     more: dict[str, Any] = {"key": "stress.", "metavar": metavar, "most": most}
     return option(neutral, help_text, DIALS, several=True, commas=True, **more)
 
 
 def options_of(table: type, reader: Reader) -> dict[str, Option]:
-    """The options that the fields of a class declare, by name."""
+    """Return the options that the fields of a class declare, by name."""
     hints = get_type_hints(table)
     options = []
     for part in fields(table):
@@ -155,7 +155,7 @@ def options_of(table: type, reader: Reader) -> dict[str, Option]:
 
 
 def value_type(hint: Any) -> Any:
-    """The type of a value that is there; of a tuple, that of its values."""
+    """Return the type of a value that is not None; for a tuple, that of its values."""
     if get_origin(hint) in (Union, UnionType):
         (hint,) = (arg for arg in get_args(hint) if arg is not NoneType)
     return get_args(hint)[0] if get_origin(hint) is tuple else hint

@@ -1,9 +1,9 @@
 """The one table of options: everything that shapes a run, declared once.
 
-An option is a field of one of three classes: those here, and the engine's in `rig.engine_options`. Its
-annotation is its type, its default is what holds where nobody says anything, and `option` has the rest. From
-that come the options of the verbs and their help (`rig.cli.options`), the names in `rig.toml`, what is stored
-with a run and the names of arms (`rig.running.planning`), the settings of the engine (`rig.engine`), and the
+An option is a field of one of three classes: two here, and the engine's in `rig.engine_options`. Its
+annotation is its type, its default holds if nobody sets it, and `option` has the rest. From that come the
+options of the verbs and their help (`rig.cli.options`), the names in `rig.toml`, what is stored with a run
+and the names of arms (`rig.running.planning`), the settings of the engine (`rig.engine`), and the
 fingerprint. To add an option, add a field. To give one to a method alone, put an `Option` into its `options`;
 users set it with `--set`.
 """
@@ -38,22 +38,22 @@ History: TypeAlias = Literal["recorded", "replayed"]
 Answers: TypeAlias = Literal["live", "replay", "live-misses"]
 """Who answers calls of MCP servers: a running server, what was recorded, or a server where nothing was."""
 Mode: TypeAlias = Literal["default", "upstream", "per-turn"]
-"""By which rules calls are matched and counted (docs/reference/metrics.md)."""
+"""The rules for matching and counting calls (docs/reference/metrics.md)."""
 Part: TypeAlias = Literal["calibration", "comparison"]
-"""A fifth of any suite's tasks, which models may be calibrated on, and the others, to compare them by."""
+"""The fifth of a suite's tasks that models may be calibrated on, or the others, which compare them."""
 Injections: TypeAlias = Literal["none", "ignore", "send", "delete", "leak"]
-"""What instructions in results want: the user ignored, a message sent, a record deleted, a name told."""
+"""What injected instructions ask for: ignore the user, send a message, delete a record, leak a name."""
 Wording: TypeAlias = Literal[
     "plain", "polite", "bullets", "numbered", "headed", "tags", "reversed", "capitals"
 ]
-"""How the instructions are put: eight ways to say the same."""
+"""The wording of the instructions: eight ways to say the same."""
 Reorder: TypeAlias = Literal["none", "tools", "arguments", "both"]
-"""What of the prompt stands in another order."""
+"""What to reorder in the prompt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """What is run: the runner reads these."""
+    """The options that say what is run, for the runner."""
 
     models: tuple[str, ...] = option((), "", listed=True, opens=True)
     lora: tuple[str, ...] = option(
@@ -133,7 +133,7 @@ class RunOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MethodOptions:
-    """How tasks are put to models and scored. Methods share these; each names those that it has."""
+    """How tasks are put to models and scored. Methods share these options; each lists those that it has."""
 
     toolbox: str | None = conversation_option(
         None,
@@ -233,12 +233,12 @@ TABLE: Mapping[str, Option] = {**OF_RUN, **OF_METHODS, **OF_ENGINE}
 
 
 def shared(*names: str) -> tuple[Option, ...]:
-    """Options that methods share, for the `options` of a method that has them."""
+    """Return shared options by name, for the `options` of a method that has them."""
     return tuple(OF_METHODS[name] for name in names)
 
 
 def engine_fingerprint(settings: EngineOptions) -> JsonObject:
-    """What an arm's fingerprint says of the engine's options, but for what the engine itself says."""
+    """Return what an arm's fingerprint records of the engine's options, besides what the engine records."""
     values = ((option, getattr(settings, option.field)) for option in OF_ENGINE.values())
     return {
         option.key: value

@@ -28,35 +28,35 @@ REGISTRY = _SHIPPED / "models" / "registry.toml"
 
 
 def expanded(text: str) -> Path:
-    """A path as somebody wrote it, with a home for its `~`. Where nobody of that name has one, it stays."""
+    """Return a path with `~` replaced by the home folder; an unknown user's `~name` stays."""
     return Path(os.path.expanduser(text))
 
 
 def real(path: Path) -> Path:
-    """The path without links; of links that lead in a circle, as far as they can be followed."""
+    """Return the path with links resolved; links that form a circle are followed only partly."""
     return Path(os.path.realpath(path))
 
 
 def models_directory() -> Path:
-    """Where GGUF files are kept: `$RIG_MODELS`, else the checkout's `models/`, else `./models`."""
+    """Return the folder of GGUF files: `$RIG_MODELS`, else the checkout's `models/`, else `./models`."""
     chosen = os.environ.get("RIG_MODELS")
     return expanded(chosen) if chosen else (CHECKOUT or Path()) / "models"
 
 
 def runs_file() -> Path:
-    """The run store: `$RIG_RUNS`, else `./runs.sqlite`."""
+    """Return the path of the run store: `$RIG_RUNS`, else `./runs.sqlite`."""
     return expanded(os.environ.get("RIG_RUNS", "runs.sqlite"))
 
 
 def cache_directory() -> Path:
-    """What can be computed again: `$RIG_CACHE`, else the user's cache folder. It may not be writable."""
+    """Return the folder for what can be computed again: `$RIG_CACHE`, or the user's. It may be read-only."""
     chosen = os.environ.get("RIG_CACHE")
     return expanded(chosen) if chosen else user_cache_path("rig")
 
 
 def config_files() -> tuple[Path, Path]:
-    """Where settings are read from: the user's file (`$RIG_CONFIG`, else `rig.toml` in the user's config
-    folder), and `./rig.toml`, which counts for more.
+    """Return the files of settings: the user's (`$RIG_CONFIG`, else `rig.toml` in the user's config
+    folder), and `./rig.toml`, which takes precedence.
     """
     chosen = os.environ.get("RIG_CONFIG")
     user = expanded(chosen) if chosen else user_config_path("rig") / CONFIG

@@ -1,8 +1,8 @@
 """What can be added to rig: methods, toolboxes and answer formats, by rig itself and by anyone else.
 
-A plugin is a module with `register(registry)`. There are rig's own, those that installed packages name under
-the entry point group `rig.plugins`, and those that the user names: a `.py` file, or a folder with `plugin.py`
-or `toolbox.py` in it. Modules beside that file are reached as `from . import other`.
+A plugin is a module with `register(registry)`. There are rig's own plugins, those that installed packages
+name under the entry point group `rig.plugins`, and those that the user names: a `.py` file, or a folder with
+`plugin.py` or `toolbox.py` in it. Modules beside that file are imported as `from . import other`.
 """
 
 import os
@@ -28,44 +28,44 @@ OWN = (
 
 
 class Named(Protocol):
-    """Anything that can be registered: a tenant with the name that users call it by."""
+    """Anything that can be registered under a name, called a tenant here."""
 
     @property
     def name(self) -> str:
-        """What users call it."""
+        """The name that users call it by."""
         ...
 
 
 class Reference(NamedTuple):
-    """Where a tenant is, `module:attribute`, and attributes of it that can be had without loading it."""
+    """Where a tenant is, `module:attribute`, and attributes of it that are known without loading it."""
 
     place: str
     attributes: Mapping[str, Any]
 
     def load(self) -> Any:
-        """The tenant. Raises RigError if it is not."""
+        """Import the tenant. Raises RigError if that fails."""
         module, _, attribute = self.place.partition(":")
         with faults(self.place):
             return getattr(import_module(module), attribute)
 
 
 class Tenants(UserDict[str, Any]):
-    """What was registered of one sort, by name, in order."""
+    """The registered tenants of one sort, by name, in order."""
 
     def __init__(self, sort: str) -> None:
         super().__init__()
         self._sort = sort
 
     def add(self, tenant: Named) -> None:
-        """Add a tenant that is there, under its `name`."""
+        """Add a tenant under its `name`."""
         self[tenant.name] = tenant
 
     def later(self, name: str, place: str, **attributes: Any) -> None:
-        """Add a tenant that is imported from `module:attribute` once somebody asks for it."""
+        """Add a tenant that is imported from `module:attribute` when it is first used."""
         self[name] = Reference(place, attributes)
 
     def attribute(self, name: str, attribute: str) -> Any:
-        """An attribute of a tenant, which is loaded only where its registration does not say it."""
+        """Return an attribute of a tenant, which is loaded only if its registration does not have it."""
         tenant = self.data[name]
         attributes = tenant.attributes if isinstance(tenant, Reference) else {}
         return attributes[attribute] if attribute in attributes else getattr(self[name], attribute)
@@ -80,9 +80,9 @@ class Tenants(UserDict[str, Any]):
 
 
 class Registry:
-    """What `register(registry)` of a plugin gets. A name can be registered once of each sort.
+    """What `register(registry)` of a plugin gets. Within each sort, a name can be registered once.
 
-    Each sort is also there as names, as in `registry.methods.later(name, "module:attribute")`, for tenants
+    Each sort is also an attribute, as in `registry.methods.later(name, "module:attribute")`, for tenants
     that take a moment to import.
     """
 
@@ -100,48 +100,48 @@ class Registry:
         self.dials = Tenants("dial")
 
     def add_method(self, method: Named) -> None:
-        """A way to read, play and score tasks: a `Method` (`rig.methods.base`), for `--method NAME`."""
+        """Add a way to read, play and score tasks: a `Method` (`rig.methods.base`), for `--method NAME`."""
         self.methods.add(method)
 
     def add_toolbox(self, toolbox: Named) -> None:
-        """Tools and the world they act in: a `Toolbox` (`rig.toolbox.toolbox`), for `--toolbox NAME`."""
+        """Add tools and the world they act in: a `Toolbox` (`rig.toolbox.toolbox`), for `--toolbox NAME`."""
         self.toolboxes.add(toolbox)
 
     def add_format(self, form: Named) -> None:
-        """How a model writes a call: a class of `AnswerFormat` (`rig.engine.formats`), for `--format`."""
+        """Add a way to write calls: a class of `AnswerFormat` (`rig.engine.formats`), for `--format`."""
         self.formats.add(form)
 
     def add_preset(self, preset: Named) -> None:
-        """The form of a family whose templates show no calls: a `Preset` (`rig.engine.formats.shape`)."""
+        """Add the form of a family whose templates show no calls: a `Preset` (`rig.engine.formats.shape`)."""
         self.presets.add(preset)
 
     def add_dialect(self, dialect: Named) -> None:
-        """How a server of models is spoken to: a class of `Dialect` (`rig.serving.dialects.base`)."""
+        """Add a way to talk to a server of models: a class of `Dialect` (`rig.serving.dialects.base`)."""
         self.dialects.add(dialect)
 
     def add_display(self, display: Named) -> None:
-        """How a run is shown: a class of `Display` (`rig.displays.base`), for `--display NAME`.
+        """Add a way to show a run: a class of `Display` (`rig.displays.base`), for `--display NAME`.
 
         It is called with the stream that lines go to.
         """
         self.displays.add(display)
 
     def add_paper(self, paper: Named) -> None:
-        """Other people's files and tables: a `Paper` (`rig.methods.paper`), for `--format NAME`."""
+        """Add other people's files and tables: a `Paper` (`rig.methods.paper`), for `--format NAME`."""
         self.papers.add(paper)
 
     def add_dial(self, dial: Named) -> None:
-        """What makes tasks harder by levels: a `Dial` (`rig.stress.dial`), for `--set NAME=LEVEL`."""
+        """Add a way to make tasks harder by levels: a `Dial` (`rig.stress.dial`), for `--set NAME=LEVEL`."""
         self.dials.add(dial)
 
     def add_export(self, export: Named) -> None:
-        """A form for stored runs of any method: an `Export` (`rig.exports`), for `--format NAME`."""
+        """Add a form for stored runs of any method: an `Export` (`rig.exports`), for `--format NAME`."""
         self.exports.add(export)
 
 
 @contextmanager
 def faults(place: str) -> Iterator[None]:
-    """Anything that goes wrong with a plugin is a fault of the plugin, which is one line."""
+    """A context that turns any exception of a plugin into a RigError of one line."""
     try:
         yield
     except Exception as error:
@@ -152,12 +152,12 @@ def faults(place: str) -> Iterator[None]:
 
 
 def registered() -> Registry:
-    """All plugins but those that are named at one place only. Raises RigError for one that fails."""
+    """Return all plugins that are installed or in `$RIG_PLUGINS`. Raises RigError for one that fails."""
     return _load(True, tuple(filter(None, os.environ.get("RIG_PLUGINS", "").split(os.pathsep))))
 
 
 def at(place: str) -> Registry:
-    """The plugin at one place alone. Raises RigError if there is none, or it fails."""
+    """Return the plugin at one place alone. Raises RigError if there is none, or it fails."""
     return _load(False, (place,))
 
 
@@ -176,7 +176,7 @@ def _load(installed: bool, places: tuple[str, ...]) -> Registry:
 
 
 def module_of(name: str) -> Any:
-    """The module of a file or folder, the same one each time."""
+    """Return the module of a file or folder, the same one each time."""
     place = expanded(name)
     files = (place / "plugin.py", place / "toolbox.py") if place.is_dir() else (place,)
     file = next((real(file) for file in files if file.is_file()), place)

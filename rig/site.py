@@ -14,7 +14,7 @@ START = "index.html"
 def build(folder: Path) -> None:
     """Write the site to a folder.
 
-    Raises RigError if this rig is no checkout, or if mkdocs is missing or fails.
+    Raises RigError outside a checkout, or if mkdocs is missing or fails.
     """
     if CHECKOUT is None:
         raise RigError("the documentation can only be built in a checkout of rig")
@@ -29,8 +29,8 @@ def build(folder: Path) -> None:
 
 
 def site() -> Path:
-    """Where the built pages are: `$RIG_DOCS`, else those of an installed rig, else the checkout's `site/`,
-    built now if it is not there yet.
+    """Return the folder of built pages: `$RIG_DOCS`, else those of an installed rig, else the checkout's
+    `site/`, built now if it is not there yet.
 
     Raises RigError if there are none.
     """
@@ -48,13 +48,13 @@ def site() -> Path:
 
 
 def pages(folder: Path) -> dict[str, Path]:
-    """The pages of a built site by name, such as `comparing`, in the order of their paths."""
+    """Return the pages of a built site by name, such as `comparing`, in the order of their paths."""
     paths = (path for path in sorted(folder.glob("*/**/*.html")) if "assets" not in path.parts)
     return {**{path.stem: path for path in paths}, "changelog": folder / "changelog.html"}
 
 
 def page(folder: Path, name: str | None) -> Path:
-    """The page of this name, or the first one. Raises RigError if there is none of that name."""
+    """Return the page of this name, or the first one. Raises RigError if no page has that name."""
     if name is None:
         return folder / START
     by_name = pages(folder)

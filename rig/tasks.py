@@ -1,4 +1,4 @@
-"""Tasks, what models have to do, and the steps and turns that were played of them."""
+"""Tasks, which models have to do, and the steps and turns that were played of them."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,10 +15,10 @@ from rig.plugins import Named
 
 
 class ExpectedTurn(NamedTuple):
-    """What a task says beforehand of one assistant turn.
+    """What a task knows in advance about one assistant turn.
 
     `said` is what was said since the assistant turn before, usually one user utterance; `calls` are the
-    ground truth, and `reply` is the recorded reply. All are empty if nobody knows beforehand.
+    ground truth, and `reply` is the recorded reply. All are empty if nothing is known in advance.
     """
 
     said: tuple[str, ...] = ()
@@ -29,8 +29,8 @@ class ExpectedTurn(NamedTuple):
 class Task(Protocol):
     """One task. It is stored as its `source`, a JSON object, from which its method parses it again.
 
-    `name` is unique among the tasks of a run. `suite` is the named set of tasks it was read with, empty if
-    nobody knows. Classes that inherit from it get the defaults of a task of which nothing else is known.
+    `name` is unique among the tasks of a run. `suite` is the named set of tasks it was read with, empty if it
+    is not known. The members have the defaults of a task about which nothing else is known.
     """
 
     if TYPE_CHECKING:  # fields of a dataclass must not find a default here
@@ -48,7 +48,7 @@ class Task(Protocol):
 
         @cached_property
         def source(self) -> JsonObject:
-            """What is stored of it: the fields of a dataclass but the suite, unless it says otherwise."""
+            """The JSON that is stored: by default the fields of the dataclass without the suite."""
             return {part.name: getattr(self, part.name) for part in fields(self) if part.name != "suite"}
 
     @property
@@ -60,12 +60,12 @@ class Task(Protocol):
 
     @property
     def ground_truth_count(self) -> int:
-        """How many calls are due in all, 0 if nobody knows."""
+        """How many calls are due in all; 0 if that is not known."""
         return 0
 
     @property
     def defect(self) -> str:
-        """What is known to be wrong with it; empty if nothing is."""
+        """What is known to be wrong with the task; empty if nothing is."""
         return ""
 
     @property
@@ -79,7 +79,7 @@ class Task(Protocol):
         return ()
 
     def expected(self, turn: int) -> ExpectedTurn:
-        """What is known beforehand of the assistant turn of this number."""
+        """Return what is known in advance about the assistant turn of this number."""
         return ExpectedTurn()
 
 
@@ -93,14 +93,14 @@ class Counted(Protocol):
 
 
 def turn_number(task: Counted, turn: int) -> int:
-    """How people count the assistant turn of this number: the assistant's turns alone, from 1."""
+    """Return the number by which people know an assistant turn: the assistant's turns counted from 1."""
     turns = task.known_turns
     return turns.index(turn) + 1 if turn in turns else turn + 1
 
 
 def numbered(told: JsonObject, task: Counted) -> JsonObject:
-    """Something said of a turn or of a true call, as JSON, with turns as people count them: `position` is
-    where the turn stands in the task, and `ground_truth` is (turn, call).
+    """Return JSON about a turn or a true call with turns numbered as people count them. `position` is
+    the turn's place in the task, and `ground_truth` is (turn, call).
     """
     values: JsonObject = {}
     for name, value in told.items():
@@ -120,12 +120,12 @@ AnyNamed = TypeVar("AnyNamed", bound=Named)
 
 
 def in_random_order(tasks: Sequence[AnyNamed], seed: int) -> list[AnyNamed]:
-    """The tasks shuffled, always in the same way for a seed, no matter in which order they came."""
+    """Return the tasks shuffled: by seed and name alone, whatever order they came in."""
     return sorted(tasks, key=lambda task: sha256(f"{seed} {task.name!r}".encode()).digest())
 
 
 def part_of(name: str) -> Part:
-    """The part that a task of this name belongs to, in whatever suite."""
+    """Return the part that a task of this name belongs to, in any suite."""
     return "calibration" if sha256(f"part {name}".encode()).digest()[0] < 256 / 5 else "comparison"
 
 
@@ -136,11 +136,9 @@ def select(
     part: Part | None = None,
     without: Literal["defects"] | None = None,
 ) -> list[AnyTask]:
-    """Those named in `only` (all when empty), of them those of `part`, then the first `limit`.
+    """Return the tasks named in `only` (all if empty) that belong to `part`, at most `limit` of them.
 
-    They are `without` those that are known to be wrong, if that is said.
-
-    Raises RigError for unknown names, and if nothing is left.
+    `without` leaves out tasks with known defects. Raises RigError for unknown names, and if a part is empty.
     """
     names = {task.name for task in tasks}
     if unknown := [name for name in only if name not in names]:
@@ -182,7 +180,7 @@ class PlayedTurn:
     """What a model did in the assistant turn at position `turn`.
 
     `wall_s` are the seconds it took in all, `tools_s` and `scoring_s` those spent in tools and scoring.
-    `cpu_s` is the CPU time that the process used meanwhile, None if nobody measured it.
+    `cpu_s` is the CPU time that the process used meanwhile, None if it was not measured.
     """
 
     turn: int
@@ -194,7 +192,7 @@ class PlayedTurn:
 
     @property
     def error(self) -> ErrorKind | None:
-        """Why the turn ended without a reply, None if it ended with one."""
+        """Why the turn ended without a reply; None if it ended with one."""
         return self.steps[-1].prediction.error if self.steps else None
 
     @property
@@ -204,7 +202,7 @@ class PlayedTurn:
 
 
 def require_unique(tasks: Iterable[Task], where: object) -> None:
-    """Raise RigError where two tasks have the same name."""
+    """Raise RigError if two tasks have the same name."""
     names = Counter(task.name for task in tasks)
     if repeated := sorted(name for name, count in names.items() if count > 1):
         raise RigError(f"{where}: names must be unique; repeated: {', '.join(repeated)}")

@@ -1,4 +1,4 @@
-"""The formats of dates and times: the one table, for schemas, tools, grammars and scoring alike."""
+"""The formats of dates and times: one table for schemas, tools, grammars and scoring."""
 
 from collections.abc import Mapping
 from datetime import datetime, time
@@ -11,7 +11,7 @@ DATE = "%Y-%m-%d"
 
 
 class DateTimeFormat(NamedTuple):
-    """How a date or time is written: for strptime, for people, and one of them."""
+    """A format of dates or times: for strptime, in words, and as an example."""
 
     pattern: str
     words: str
@@ -23,20 +23,20 @@ FORMS: Mapping[str, DateTimeFormat] = {
     "datetime": DateTimeFormat(INSTANT, "YYYY-MM-DD HH:MM:SS", "2024-03-05 18:30:00"),
     "date": DateTimeFormat(DATE, "YYYY-MM-DD", "2024-03-05"),
 }
-"""By the name that a schema gives them in `x-format`."""
+"""Formats by the name that a schema gives them in `x-format`."""
 
 WHOLE_DAY = frozenset({time(0, 0), time(23, 59)})
-"""Times of day that stand for none: what is due "on Friday" is written with one of them."""
+"""Times of day that stand for no time: a date such as "on Friday" is written with one of them."""
 
 
 @lru_cache(maxsize=4096)  # scoring reads the same few over and over
 def read(text: str, pattern: str) -> datetime:
-    """A date or time, without a zone. Raises ValueError for another form, TypeError unless it is a text."""
+    """Read a date or time without a zone. Raises ValueError for another form, TypeError if it is no text."""
     return datetime.strptime(text, pattern)  # noqa: DTZ007 - the mock worlds have no zones
 
 
 def read_or_none(text: str, pattern: str) -> datetime | None:
-    """As `read`, but None for another form."""
+    """Read a date or time as `read` does, but return None for another form."""
     try:
         return read(text, pattern)
     except ValueError:
@@ -44,7 +44,7 @@ def read_or_none(text: str, pattern: str) -> datetime | None:
 
 
 def read_any(text: str) -> tuple[datetime, bool, bool] | None:
-    """An instant, a time of day or a date, with whether it has a day and a time; None for another form."""
+    """Read an instant, a time or a date, and whether it has a day and a time of day; None for other forms."""
     for pattern in (INSTANT, TIME, DATE):
         if (moment := read_or_none(text, pattern)) is not None:
             return moment, "%Y" in pattern, "%H" in pattern
@@ -52,5 +52,5 @@ def read_any(text: str) -> tuple[datetime, bool, bool] | None:
 
 
 def minute_of(instant: datetime) -> time:
-    """The time of day, without its seconds."""
+    """Return the time of day without seconds."""
     return time(instant.hour, instant.minute)

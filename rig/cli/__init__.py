@@ -47,7 +47,7 @@ VERBS = {
     "doctor": Verb("rig.cli.doctor", "Check that everything a run needs is in place."),
     "bench": Verb("benchmarks.engine.command", "Measure the engine; needs a checkout of rig."),
 }
-"""Every verb, in the order of --help, which imports none of them."""
+"""Every verb, in the order in which --help lists them without importing any."""
 
 _INTACT = "what was stored is intact; `rig run --resume RUN` continues a run that this interrupted"
 
@@ -122,7 +122,7 @@ def cli(context: click.Context, plugins: tuple[str, ...], opened: tuple[str, ...
         os.environ[signs.ASCII_VARIABLE] = "1"
     signs.use(ascii_only=signs.wants_ascii(os.environ, sys.stdout.encoding))
     if plugins:
-        # Processes that rig starts know them, too.
+        # Also for the processes that rig starts.
         named = (os.environ.get("RIG_PLUGINS", ""), *plugins)
         os.environ["RIG_PLUGINS"] = os.pathsep.join(filter(None, named))
     config.apply(context, VERBS)
@@ -132,7 +132,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line. A user's fault becomes one line and exit code 2; a bug is a traceback."""
     open_standard_streams()
     for stream in (sys.stdout, sys.stderr):
-        # What models and files say is any Unicode, and must not end a run where the locale has less.
+        # Text of models and files is any Unicode, which must not end a run in a locale with less.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     with unbroken_output():
@@ -159,27 +159,27 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _fault(error: BaseException) -> str | None:
-    """A fault of the user's, or of the machine, in one line; None for a bug."""
+    """Return a fault of the user's, or of the machine, as one line; None for a bug."""
     if isinstance(error, RigError):
         return _one_line(str(error))
     if isinstance(error, click.ClickException):
         return _one_line(error.format_message())
     if isinstance(error, OSError) and error.errno in _OF_USERS:
-        # Whatever path or stream it is, only the user can have given it.
+        # Only the user can have named this path or stream.
         place = f"{error.filename}: " if error.filename else ""
         return f"{printable(place)}{error.strerror}"
     if isinstance(error, ValueError) and "embedded null" in str(error):
         return "a path holds a null byte, which no file's name has; give another"
     if isinstance(error, MemoryError):
         return f"out of memory; {_INTACT}"
-    # What a library in Rust raises when it gives up, as for lack of memory: no Exception, of no module.
+    # A panic of a library in Rust, for example without memory, is not an Exception and has no real module.
     if type(error).__module__ == "pyo3_runtime":
         return f"a library gave up, perhaps for lack of memory: {_one_line(str(error))}; {_INTACT}"
     return None
 
 
 def _one_line(text: str) -> str:
-    """A message as one line that steers no terminal. click breaks some of its messages into lines."""
+    """Return a message as one line without control characters; click breaks some messages into lines."""
     return shortened(printable(" ".join(text.split())))
 
 

@@ -58,10 +58,10 @@ def command(
     say_what_is_from_file(context)
     if output is None:
         raise RigError("say where the bundle goes, as in: rig bundle -o rig-bundle.tar.gz")
-    # Kept from `--help`: what a bundle is made of takes a moment to load.
+    # Imported here, because it takes a moment to load, which `--help` does not need.
     from rig.bundle.contents import Contents, make
 
-    # A file's name may have a comma itself.
+    # A file's name may contain a comma.
     split = ([model] if expanded(model).exists() else model.split(",") for model in models)
     names = tuple(chain.from_iterable(split))
     contents = Contents(names, adapters, toolboxes, wheels, extras, instructions == "portable")
@@ -146,7 +146,7 @@ def docs(
 def commands(
     command: click.Command, path: tuple[str, ...] = ("rig",)
 ) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """Every command with its path, each group before its members."""
+    """Yield every command with its path, each group before its members."""
     yield path, command
     if isinstance(command, click.Group):
         context = click.Context(command)
@@ -158,7 +158,7 @@ def commands(
 
 
 def man_pages(command: click.Command) -> Iterator[tuple[str, str]]:
-    """The name and the text of a page for each command: `rig.1`, `rig-compare.1`, `rig-models-list.1`."""
+    """Yield the name and the text of a page for each command, such as `rig.1` or `rig-models-list.1`."""
     pages = list(commands(command))
     for path, member in pages:
         name = "-".join(path)
@@ -191,6 +191,6 @@ def _page(name: str, typed: str, command: click.Command, below: list[str]) -> It
 
 
 def _text(text: str) -> str:
-    """A line for roff, in which nothing is a request or an escape."""
+    """Escape a line for roff, so that nothing in it is a request or an escape."""
     escaped = text.replace("\\", "\\e").replace("-", "\\-")
     return f"\\&{escaped}" if escaped[:1] in (".", "'") else escaped

@@ -1,4 +1,4 @@
-"""`rig card`: one page on a model file that others can read, and verify."""
+"""`rig card`: one page on a model file that others can read and verify."""
 
 import shutil
 import subprocess
@@ -88,7 +88,7 @@ def make(
 
 @dataclass(frozen=True, slots=True)
 class CardCheck(ByName):
-    """One thing that was verified, or not: whether it is well (None: nobody can say), and what was found."""
+    """One check of a card: whether it holds (None if that is unknown), and what was found."""
 
     name: str
     is_good: bool | None
@@ -143,23 +143,23 @@ def _signature_of(path: Path) -> Path:
 
 
 def _sign(data: bytes, key: Path) -> str:
-    """The signature of these bytes with a private key. Raises RigError if there is none, in one line.
+    """Return the signature of these bytes with a private key. Raises RigError if that fails.
 
-    It says who vouches for them, and nothing else: one that was made for something else, such as a commit,
-    does not pass.
+    It only says who vouches for them: a signature that was made for something else, such as a commit, does
+    not pass.
     """
     if not key.is_file():
         raise RigError(f"{key}: is not a file; name a private key, such as ~/.ssh/id_ed25519")
-    code, signature, said = _ssh_keygen("sign", data, "-f", key.absolute(), "-n", model_card.NAMESPACE)
+    code, signature, output = _ssh_keygen("sign", data, "-f", key.absolute(), "-n", model_card.NAMESPACE)
     if code:
-        raise RigError(f"{key}: ssh-keygen did not sign: {said}")
+        raise RigError(f"{key}: ssh-keygen did not sign: {output}")
     return signature
 
 
 def _signature_check(card: Path, signers: Path | None) -> CardCheck:
-    """Whether a file's signature is one of it, and by whom of the `signers`, a file as ssh-keygen takes it.
+    """Check whether a file's signature fits it and is by one of the `signers`, a file as ssh-keygen takes it.
 
-    Without them, only whether it fits. Raises RigError for files that cannot be read.
+    Without signers, check only that it fits. Raises RigError for files that cannot be read.
     """
     signature = _signature_of(card)
     if not signature.exists():
@@ -169,24 +169,24 @@ def _signature_check(card: Path, signers: Path | None) -> CardCheck:
     read_bytes(signature, _LARGEST_SIGNATURE)
     name, code, place = "", 0, ("-n", model_card.NAMESPACE, "-s", signature.absolute())
     if signers is None:
-        code, _, said = _ssh_keygen("check-novalidate", data, *place)
+        code, _, output = _ssh_keygen("check-novalidate", data, *place)
     else:
         read_bytes(signers, LARGEST)
         allowed = ("-f", signers.absolute())
         unknown, names, _ = _ssh_keygen("find-principals", b"", *place[2:], *allowed)
         name = names.split("\n")[0].split(",")[0]
-        code, said = 1, f"no key of {signers} made it"
+        code, output = 1, f"no key of {signers} made it"
         if not unknown and name:
-            code, _, said = _ssh_keygen("verify", data, *allowed, "-I", name, *place)
+            code, _, output = _ssh_keygen("verify", data, *allowed, "-I", name, *place)
     if code:
-        return CardCheck("signature", False, f"not of this file by these signers: {said}")
+        return CardCheck("signature", False, f"not of this file by these signers: {output}")
     if signers is None:
-        return CardCheck("signature", None, f"{said}; --signers FILE says whose key that is")
-    return CardCheck("signature", True, f"by {name}: {said}")
+        return CardCheck("signature", None, f"{output}; --signers FILE says whose key that is")
+    return CardCheck("signature", True, f"by {name}: {output}")
 
 
 def _ssh_keygen(action: str, data: bytes, *arguments: str | Path) -> tuple[int, str, str]:
-    """`ssh-keygen -Y`, which needs no network: its exit code, its stdout, and on one line all it said."""
+    """Run `ssh-keygen -Y`, offline. Return its exit code, its stdout, and all its output on one line."""
     program = shutil.which("ssh-keygen")
     if program is None:
         raise RigError("signatures need ssh-keygen, which is not installed; it is part of OpenSSH >= 8.0")

@@ -1,4 +1,4 @@
-"""`rig compare`, `report`, `leaderboard` and `history`: arms of stored runs side by side, and in order."""
+"""`rig compare`, `report`, `leaderboard` and `history`: arms of stored runs side by side, and over time."""
 
 import re
 import sys
@@ -38,7 +38,7 @@ from rig.store import Runs
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonQuestion:
-    """What is compared, and how."""
+    """The options that say what is compared, and how."""
 
     addresses: tuple[str, ...] = argument("RUN...", required=True, shell_complete=complete_runs)
     baseline: str | None = option("The arm to compare the others with.  [default: the first arm]", "ARM")
@@ -71,17 +71,17 @@ class ComparisonQuestion:
 
     @property
     def options(self) -> ComparisonOptions:
-        """How the arms are compared."""
+        """The options of the comparison."""
         return ComparisonOptions(self.baseline, self.metric, self.alpha, self.across_settings, loss=self.loss)
 
     def noise_in(self, store: Runs) -> Noise | None:
-        """The noise that is shown beside. Raises RigError when that run is not of two equal arms."""
+        """Return the noise to show as well. Raises RigError if that run does not have two equal arms."""
         return None if self.noise is None else noise_of(store, self.noise, self.alpha)
 
 
 @dataclass(frozen=True, kw_only=True)
 class DecisionOptions:
-    """What is decided of the differences, or shown instead."""
+    """What to decide about the differences, or to show instead."""
 
     fail_if_worse: float | None = option(
         "Exit with code 1 if rig finds a loss of more than X points.", "X", type=click.FloatRange(0, 100)
@@ -102,11 +102,11 @@ class DecisionOptions:
     )
 
     def limit(self, loss: float) -> float | None:
-        """The loss, in points, that makes an arm fail; None if nothing is decided."""
+        """Return the loss, in points, that makes an arm fail; None if nothing is decided."""
         return loss if self.fail_if_unsure and self.fail_if_worse is None else self.fail_if_worse
 
     def decisions(self, comparison: SequentialComparison | Comparison, points: float) -> dict[str, Decision]:
-        """Whether each arm loses more than this. Raises RigError where nothing may be decided."""
+        """Return for each arm whether it loses more than this. Raises RigError if nothing may be decided."""
         if isinstance(comparison, SequentialComparison):
             return {arm.arm: arm.decision for arm in comparison.arms}
         if not comparison.declaration.decides:
@@ -154,12 +154,12 @@ def command(
             baseline = comparison.baseline
         else:
             noise = question.noise_in(stored)
-            # Curves of several files differ in the file, too.
+            # Curves of several files differ in the file as well as in the level.
             options = replace(question.options, across_settings=question.across_settings or deciding.curve)
             comparison = compare(stored, question.addresses, options, noise)
             baseline = comparison.baseline.label
     decisions = {} if limit is None else deciding.decisions(comparison, limit)
-    by = {kind: [arm for arm, found in decisions.items() if found is kind] for kind in Decision}
+    by = {kind: [arm for arm, decision in decisions.items() if decision is kind] for kind in Decision}
     if as_json:
         failed, unsure = by[Decision.WORSE], by[Decision.CANNOT_TELL]
         print_json({**comparison.as_json(), "failed": failed, "unsure": unsure})
@@ -167,7 +167,7 @@ def command(
         say(looks_text(comparison))
     else:
         _say_comparison(comparison, deciding)
-    # Beside JSON, what does not pass goes to stderr.
+    # With --json, lines on what does not pass go to stderr.
     points = counted(limit or 0.0, "point")
     green = "" if deciding.fail_if_unsure else "; that passes all the same, unless --fail-if-unsure is given"
     for arm, decision in decisions.items():
@@ -239,7 +239,7 @@ def report(
         material = gather(stored, question.addresses, question.options, noise, with_tables=tables)
         text = render(material, form, raw=raw)
     if output is None:
-        # A file gets what is there as it is; a terminal must not be steered by it.
+        # A file gets the text unchanged; on a terminal, it must not contain control characters.
         click.echo(printable(text) if sys.stdout.isatty() else text, nl=False)
         return
     write(text, output, force=force)
@@ -338,7 +338,7 @@ def _print_file(file: Path, *, as_json: bool) -> None:
 
 _PLAYED = ("run", "started", "rig", "arm", "suite", "conversations")
 _NAMED = 3
-"""Settings that are named where several changed."""
+"""The most changed settings that are named."""
 
 
 @verb()

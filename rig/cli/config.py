@@ -1,6 +1,6 @@
 """`rig.toml` as options of verbs, and `rig config`, which shows the settings that apply.
 
-A value of the file goes the same way as one from the command line.
+A value of the file is treated like one from the command line.
 """
 
 import importlib
@@ -29,13 +29,13 @@ _ONLY_USERS = {
     *("output", "export", "junit", "save-all-logits", "man", "record"),
     *(option.flag.removeprefix("--") for option in TABLE.values() if option.users_only),
 }
-"""Options that can have code run, files replaced, or something sent: not for a folder of somebody else's."""
+"""Options that can run code, replace files or send something, so a folder's file must not set them."""
 
 Settings = Mapping[tuple[str, ...], Setting]
 
 
 def apply(context: click.Context, verbs: Iterable[str]) -> None:
-    """Read the files, and make what they say of the verb that was asked for its defaults. Raises RigError."""
+    """Read the files, and make their options of the chosen verb its defaults. Raises RigError."""
     settings = read_settings()
     if not settings:
         return
@@ -55,7 +55,7 @@ def apply(context: click.Context, verbs: Iterable[str]) -> None:
 
 
 def defaults(command: click.Command, path: tuple[str, ...], settings: Settings) -> dict[str, Any]:
-    """The defaults of a verb, or of the verbs of a group, as click takes them. Raises RigError."""
+    """Return the defaults of a verb, or of the verbs of a group, as click takes them. Raises RigError."""
     verb, depth = f"`rig {' '.join(path)}`", len(path) + 1
     options = _settable(command)
     members = command.list_commands(click.Context(command)) if isinstance(command, click.Group) else []
@@ -83,7 +83,7 @@ def defaults(command: click.Command, path: tuple[str, ...], settings: Settings) 
 
 
 def _settable(command: click.Command) -> dict[str, click.Option]:
-    """The options that a file can set: by their long names, without the dashes."""
+    """Return the options that a file can set, by their long names without the dashes."""
     return {
         name.removeprefix("--"): parameter
         for parameter in command.get_params(click.Context(command, help_option_names=list(HELP_NAMES)))
@@ -94,7 +94,7 @@ def _settable(command: click.Command) -> dict[str, click.Option]:
 
 
 def _value(setting: Setting, option: click.Option) -> Any:
-    """A value as click takes it: of an option that can be given several times, all of them."""
+    """Return a value as click takes it: a tuple for an option that can be given several times."""
     if isinstance(setting.value, list) and not option.multiple:
         raise setting.fault("takes one value")
     values: list[Any] = []
@@ -111,7 +111,7 @@ def _value(setting: Setting, option: click.Option) -> Any:
 
 
 def from_file(context: click.Context) -> dict[str, Any]:
-    """The parameters that have their value from a file, by name."""
+    """Return the parameters whose values come from a file, by name."""
     return {
         name: value
         for name, value in context.params.items()
@@ -120,7 +120,7 @@ def from_file(context: click.Context) -> dict[str, Any]:
 
 
 def say_what_is_from_file(context: click.Context) -> None:
-    """One line on stderr that names what a verb has from a file, if it has anything from there."""
+    """Print a line on stderr that names what a verb takes from a file, if anything."""
     flags = {parameter.name: parameter.opts[0] for parameter in context.command.get_params(context)}
     texts = [
         f"{flags[name]} {','.join(map(str, value)) if isinstance(value, tuple) else value}"
@@ -190,7 +190,7 @@ def command(
 
 
 def _set(settings: Settings) -> Iterator[tuple[str, Any, str]]:
-    """The places, then everything else that a file sets."""
+    """Yield the places, and then everything else that a file sets."""
     places = (runs_file(), models_directory(), cache_directory(), os.environ.get("RIG_PLUGINS"))
     for (name, variable), value in zip(PLACES.items(), places, strict=True):
         setting = settings.get((AT, name))
@@ -206,7 +206,7 @@ def _set(settings: Settings) -> Iterator[tuple[str, Any, str]]:
 def _options(
     command: click.Command, path: tuple[str, ...], settings: Settings
 ) -> Iterator[tuple[str, Any, str]]:
-    """Every option of a verb; of a group, those of its members, then its own."""
+    """Yield every option of a verb; for a group, those of its members, and then its own."""
     context = click.Context(command)
     for member in command.list_commands(context) if isinstance(command, click.Group) else ():
         if isinstance(command, click.Group) and (below := command.get_command(context, member)):
@@ -220,7 +220,7 @@ def _options(
 
 
 def _actions() -> dict[str, str]:
-    """The keys of every action of the live views, by the action's name."""
+    """Return the keys of every action of the live views, by the action's name."""
     app = importlib.import_module("tui.app").RigApp
     for name in ("tui.display", "tui.watch"):
         importlib.import_module(name)

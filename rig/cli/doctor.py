@@ -40,7 +40,7 @@ _WORLD_TABLES = (
 
 @dataclass(frozen=True, slots=True)
 class Symptom:
-    """One thing that was looked at. `fail` would stop a run; `advice` says what to do about it."""
+    """The result of one check. `fail` would stop a run; `advice` says what to do about it."""
 
     name: str
     state: Literal["ok", "warn", "fail"]
@@ -78,7 +78,7 @@ def command(
 
 
 def _machine(runs: Path) -> Iterator[Symptom]:
-    """What is on this machine, and whether the network is needed for what is not."""
+    """Check everything on this machine, and whether the network is needed for what is missing."""
     cores = f"{available_cores()} of {counted(os.cpu_count() or 1, 'CPU core')}"
     memory = psutil.virtual_memory().total
     yield Symptom("python", "ok", f"{platform.python_version()} on {platform.platform()}")
@@ -95,8 +95,8 @@ def _machine(runs: Path) -> Iterator[Symptom]:
 
 
 def _server(url: str) -> Iterator[Symptom]:
-    """Probe a server with small requests: one line on each thing that it does wrong."""
-    # Kept from the other checks: HTTP takes a moment to load.
+    """Probe a server with small requests, and yield a line for each thing that it does wrong."""
+    # Imported here, because HTTP takes a moment to load.
     from rig.serving.probes import load, probe, settings_for_probes
     from rig.serving.wire.client import ServerFault
 
@@ -118,7 +118,7 @@ def _server(url: str) -> Iterator[Symptom]:
 
 
 def _libraries() -> Iterator[Symptom]:
-    """The declared requirements of the installed rig, checked against what is installed."""
+    """Check the declared requirements of the installed rig against what is installed."""
     try:
         requirements = [Requirement(line) for line in requires(DISTRIBUTION) or []]
     except PackageNotFoundError:
@@ -178,8 +178,8 @@ def _models() -> Iterator[Symptom]:
 
 
 def _template(name: str, path: Path) -> Iterator[Symptom]:
-    """What is wrong with a chat template that knows of tools, and what rig does instead."""
-    # Kept from the other checks: forms of answers take a moment to load.
+    """Yield what is wrong with a chat template that has tools, and what rig does instead."""
+    # Imported here, because forms of answers take a moment to load.
     from rig.engine.core.template import ChatTemplate
     from rig.engine.formats.detection import Unsupported, native_of
 
@@ -256,7 +256,7 @@ _BUILD = (
     if CHECKOUT
     else "CMAKE_ARGS=-DGGML_CUDA=on pip install --force-reinstall --no-deps --no-cache-dir llama-cpp-python"
 )
-"""What a checkout says, or a wheel that was installed elsewhere."""
+"""The advice in a checkout, or for an installed wheel."""
 _DIRECTORY = click.Path(path_type=Path, file_okay=False)
 _FILE = click.Path(path_type=Path, dir_okay=False)
 

@@ -105,7 +105,7 @@ def export(
 
 
 def _export_to(export: Export, source: ExportSource, output: Path | None, *, as_json: bool) -> Sequence[Path]:
-    """Write a run in a form of its own: to stdout, a file or a folder. The files, all or none."""
+    """Write a run in a form of its own, to stdout, a file or a folder. Return the files: all, or none."""
     if output is None and (export.is_folder or as_json):
         raise RigError(f"--format {export.name} writes files; name a directory with --output")
     if output is None:
@@ -121,7 +121,7 @@ def _export_to(export: Export, source: ExportSource, output: Path | None, *, as_
 
 
 def _export_files(store: Path, run: StoredRun, form: str, output: Path) -> Sequence[Path]:
-    """Write a run as files of a paper's or method's."""
+    """Write a run as the files of a paper or a method."""
     papers = plugins.registered().papers
     if form in papers and papers[form].takes_any:
         _, tasks = finished(store, run.id)
@@ -136,7 +136,7 @@ def _export_files(store: Path, run: StoredRun, form: str, output: Path) -> Seque
 def _export_rows(
     runs: Runs, run: StoredRun, view: str, form: FlatFormat, output: Path | None, raw: bool
 ) -> int:
-    """Write a run as rows, to stdout where there is no `output`; how many there are."""
+    """Write a run as rows, to stdout if there is no `output`. Return the number of rows written to a file."""
     if form == "parquet":
         if output is None:
             raise RigError("--format parquet writes a file; name it with --output")
@@ -145,13 +145,13 @@ def _export_rows(
     if output is not None:
         return write_lines(lines, output) - (form == "csv")
     for line in lines:
-        # A file gets what models wrote as they wrote it; a terminal must not be steered by it.
+        # A file gets the text of models unchanged; on a terminal, it must not contain control characters.
         click.echo(printable(line) if sys.stdout.isatty() else line)
     return 0
 
 
 _MOST_LINES = 20
-"""Lines on what was left out that are printed."""
+"""The most lines that are printed on what was left out."""
 
 
 @verb(name="import")

@@ -95,7 +95,7 @@ def _lines(result: GateResult) -> Iterator[str]:
 
 
 def _verdict(result: GateResult) -> str:
-    """The decision, with what a reader might take it to say and it does not."""
+    """Return the decision in words, with a note on conditions that were not required and stay open."""
     counting = [judged for judged in result.results if judged.counts and judged.decision is result.decision]
     if counting:
         names = ", ".join(dict.fromkeys(one_line(judged.arm) for judged in counting))
@@ -107,7 +107,7 @@ def _verdict(result: GateResult) -> str:
 
 
 def _case(judged: ConditionResult) -> TestCase:
-    """A condition as a test case: failed where the gate fails by it, skipped where nobody can tell."""
+    """Return a condition as a test case: failed if the gate fails by it, skipped if it stays open."""
     kind: Kind = "failure" if judged.counts and judged.decision is Decision.WORSE else ""
     kind = "skipped" if judged.decision is Decision.CANNOT_TELL else kind
     name = f"{judged.condition.tier}: {judged.condition.text}"
@@ -115,7 +115,7 @@ def _case(judged: ConditionResult) -> TestCase:
 
 
 def _annotations(result: GateResult) -> Iterator[str]:
-    """Workflow commands of GitHub Actions: red, yellow or, if all is well, blue."""
+    """Yield workflow commands of GitHub Actions: red, yellow or, if the gate passes, blue."""
     levels = {Decision.WORSE: "error", Decision.CANNOT_TELL: "warning"}
     for judged in result.results:
         if judged.decision is not Decision.PASSES:
@@ -130,7 +130,7 @@ _MARKS = {Decision.PASSES: "✅", Decision.WORSE: "❌", Decision.CANNOT_TELL: "
 
 
 def _summary(result: GateResult) -> str:
-    """The decision and a table of the conditions, as Markdown in which no name links to anything."""
+    """Return the decision and a table of the conditions, as Markdown in which no name links to anything."""
     rows = [
         (
             f"{_MARKS[judged.decision]} {word(judged.decision)}",
@@ -144,5 +144,5 @@ def _summary(result: GateResult) -> str:
 
 
 def _quiet(text: str) -> str:
-    """Text that is inert in Markdown, and mentions nobody on GitHub."""
+    """Return a text that is inert in Markdown, and mentions nobody on GitHub."""
     return mentioning_nobody(inert(text))

@@ -41,7 +41,7 @@ def command() -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeOptions:
-    """Who judges, what is judged, and by which rules."""
+    """The options that say who judges, what is judged, and by which rules."""
 
     judge: str | None = option("The model that judges.", "MODEL", shell_complete=shared.complete_models)
     evaluator: str = option(
@@ -76,7 +76,7 @@ class JudgeOptions:
     walk_seed: int = option("The seed that picks a path of such an answer.", "N", default=SEED)
 
     def of(self, places: tuple[str, ...], options: dict[str, Any]) -> JudgingRequest:
-        """The votes that are wanted on these answers. Raises RigError for what does not go together."""
+        """Return the request for votes on these answers. Raises RigError for options that do not fit."""
         if not places:
             raise RigError("what is to be judged? Give a run (`rig runs`) or a folder of answers")
         is_win = self.against is not None

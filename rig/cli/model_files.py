@@ -1,4 +1,4 @@
-"""`rig models quantize`, `merge`, `widen` and `calibrate`: new files, made of others."""
+"""`rig models quantize`, `merge`, `widen` and `calibrate`: make new files from others."""
 
 import sys
 from collections.abc import Callable
@@ -33,7 +33,7 @@ _HEADER = ("NAME", "SIZE", "BITS PER WEIGHT", "TENSORS BY THE TYPE REALLY USED",
 
 
 def types(text: str) -> tuple[str, ...]:
-    """From `TYPE,TYPE`. Raises click.BadParameter for what is no type."""
+    """Parse `TYPE,TYPE`. Raises click.BadParameter for an unknown type."""
     kinds = tuple(dict.fromkeys(part.strip().lower() for part in text.split(",")))
     for kind in kinds:
         if kind not in (*TYPES, *CALIBRATED):
@@ -116,7 +116,7 @@ def quantize(
 
 
 def _asked(parent: ResolvedModel) -> tuple[str, ...]:
-    """The types that a person wants; without one to ask, what could be made is said instead."""
+    """Ask a person for the types. Raises RigError without a terminal, with the files that could be made."""
     ladder = ",".join(LADDER)
     if not _is_asked():
         files = ", ".join(f"{parent.name}-{kind}.gguf" for kind in LADDER)
@@ -132,7 +132,7 @@ def _is_asked() -> bool:
 
 
 def bar(name: str, doing: str) -> Callable[[int, int], None]:
-    """Shows on a terminal how far it is; elsewhere that a file is begun."""
+    """Return what shows progress on a terminal; elsewhere, print that a file is begun."""
     if not sys.stderr.isatty():
         say(f"{name}: {doing}", err=True)
     return ProgressLine(name, "tensor").show

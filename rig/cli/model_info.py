@@ -24,7 +24,7 @@ _FIT_HEADER = ("ON", "LAYERS", "WEIGHTS", "KV CACHE", "STATE", "WORKING", "OTHER
 
 
 def show_info(gguf: GgufInfo, entry: Entry | None, adapter: AdapterInfo | None, source: str | None) -> None:
-    """Print the file, its tool calls by the chat template that would be used, and its templates."""
+    """Print the facts of a file, its tool calls by the chat template in use, and its templates."""
     bits = gguf.bits_per_weight
     facts: dict[str, object] = {
         "file": str(gguf.path),
@@ -81,8 +81,8 @@ def _per_layer(heads: int | tuple[int, ...] | None) -> str | None:
 def show_fit(
     name: str, info: GgufInfo, settings: EngineSettings, source: str | None, *, load: bool, as_json: bool
 ) -> None:
-    """Print the plan for a model with this chat template; with `load`, of what could really be loaded."""
-    # Kept from the other verbs: this loads llama.cpp.
+    """Print the plan for loading a model with this chat template; with `load`, of what was really loaded."""
+    # Imported here, because it loads llama.cpp.
     from rig.engine.loading import with_room_to_think
     from rig.engine.memory.fit import plan_for
 
@@ -150,7 +150,7 @@ _KEPT = {
 
 
 def tools_json(source: str | None) -> JsonObject:
-    """What was found of tool calls in a chat template, by name; `fault` where there is nothing."""
+    """Return what a chat template does about tool calls, by name; `fault` if it has none."""
     try:
         template = ChatTemplate(source or "")
         native = native_of(template)
@@ -167,7 +167,7 @@ def tools_json(source: str | None) -> JsonObject:
 
 
 def show_tools(source: str | None) -> None:
-    """Print it: the form, what the template does not do, and a call as the model sees and writes it."""
+    """Print the form of tool calls, the template's faults, and a call as the model sees and writes it."""
     click.echo("\nTool calls:")
     try:
         template = ChatTemplate(source or "")
@@ -227,7 +227,7 @@ def _arguments(native: Native) -> str:
 
 
 def _example(template: ChatTemplate, native: Native) -> str:
-    """A prompt with a call and its result. Special tokens are spelled out."""
+    """Return a prompt with a call and its result. Special tokens are spelled out."""
     form = NativeFormat((_TOOL,), "json", template, native=native)
     messages = (UserMessage("How is the weather in Paris?"), CallMessage(_CALL, Outcome({"sky": "clear"})))
     chat = [message.with_written_calls() for message in form.write(messages)]
@@ -242,5 +242,5 @@ def _example(template: ChatTemplate, native: Native) -> str:
 
 
 def _shown(text: str) -> str:
-    """A text of a form in one line, with words for what differs from call to call."""
+    """Return a text of a form in one line, with words for what differs from call to call."""
     return repr(text.replace(ID, "ID").replace(INDEX, "NUMBER"))

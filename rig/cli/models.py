@@ -35,7 +35,7 @@ _FITTING = (
     *("gpu_layers", "n_cpu_moe", "cpu_moe", "override_tensor", "tensor_split", "main_gpu", "n_ctx"),
     *("rope_scaling", "rope_scale", "yarn_orig_ctx", "n_batch", "parallel", "kv", "flash_attention"),
 )
-"""What a fit decides by itself otherwise."""
+"""Options that --fit decides by itself if they are not given."""
 
 
 @verb(Verbs, later=_MAKING)
@@ -88,7 +88,7 @@ def info(
     With --fit, rig chooses GPU layers, context, batch and sequences for the memory that is free now, as `rig
     run` would; the other options ask for particular values.
     """
-    # Kept from the other verbs: forms of answers take a moment to load.
+    # Imported here, because forms of answers take a moment to load.
     from rig.cli import model_info
 
     resolved = registry.resolve(model)
@@ -179,7 +179,7 @@ def verify(
 
 
 def _describe(name: str, path: Path, entry: Entry | None = None) -> JsonObject:
-    """A row of the list. Nothing is hashed for it: `verified` means that it was, and is unchanged since."""
+    """Return a row of the list. Nothing is hashed for it: `verified` files were, and are unchanged since."""
     row: JsonObject = {"name": name, "path": str(path), "registered": entry is not None}
     if entry:
         row |= {"size": entry.size, "licence": entry.licence, "notes": entry.notes, "status": "not pulled"}

@@ -1,6 +1,6 @@
 """Options of verbs: those of the table (`rig.options`) as click takes them, and those that verbs share.
 
-What the shell offers while you type a model, a run or a conversation is here, too; after a fault, nothing.
+They include the shell completion of models, runs and conversations, which offers nothing after a fault.
 """
 
 import math
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def complete_model_files(
     context: click.Context, parameter: click.Parameter, typed: str, others: Sequence[str] = ()
 ) -> list[CompletionItem]:
-    """Registry names, files in the models directory, `others`, or any path."""
+    """Complete registry names, files in the models directory, `others`, or any path."""
     from rig.engine.files.registry import known_names
 
     names: list[str] = []
@@ -39,16 +39,16 @@ def complete_model_files(
 
 
 complete_models = partial(complete_model_files, others=("oracle",))
-"""What can be run: also the oracle."""
+"""Complete what can be run, which includes the oracle."""
 
 
 def complete_runs(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
-    """Ids of the stored runs, newest first."""
+    """Complete ids of the stored runs, newest first."""
     return _stored(context, typed, lambda stored: [run.id for run in stored.all()])
 
 
 def complete_conversations(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
-    """Conversations of the run that was typed before."""
+    """Complete conversations of the run that was typed before."""
     run = context.params.get("run") or "latest"
     return _stored(context, typed, lambda stored: stored.get(run).conversations)
 
@@ -72,7 +72,7 @@ THRESHOLD = option(
 _MARK = " *"
 """Ends the help of an option that you can repeat to make several arms."""
 _WIDEST = 24
-"""Cells of an option's name; what is longer has its help on the next line."""
+"""The most cells of an option's name; the help of a longer one starts on the next line."""
 
 
 class _NumberOrWord(click.IntRange):
@@ -87,8 +87,8 @@ class _NumberOrWord(click.IntRange):
 
 
 def click_option(told: Option, *, single: bool = False, **changes: Any) -> click.Option:
-    """An option of the table as click takes it, but for `changes`. A `single` one has no default, makes no
-    arms, and takes no words for numbers.
+    """Return an option of the table as click takes it, with `changes`. A `single` one has no default, makes
+    no arms, and takes no words for numbers.
     """
     words = () if single else tuple(told.values or ())
     is_several = told.listed or (told.several and not single)
@@ -146,13 +146,13 @@ def _range(told: Option, words: Sequence[str]) -> click.ParamType[Any]:
     if told.kind is float:
         least = told.least if told.more_than is None else told.more_than
         return click.FloatRange(least, told.most, min_open=told.more_than is not None)
-    # click takes whole numbers alone as bounds of whole numbers.
+    # click needs whole numbers as bounds of whole numbers.
     least, most = (None if bound is None else int(bound) for bound in (told.least, told.most))
     return _NumberOrWord(words, least, most) if words else click.IntRange(least, most)
 
 
 def _finite(_: click.Context, __: click.Parameter, values: Any) -> Any:
-    """What click's ranges let through: NaN, which compares with nothing, and infinity."""
+    """Refuse what click's ranges let through: NaN, which compares with nothing, and infinity."""
     for value in values if isinstance(values, tuple) else (values,):
         if isinstance(value, int | float) and not math.isfinite(value):
             raise click.BadParameter(f"{value} is not a finite number.")
@@ -160,20 +160,20 @@ def _finite(_: click.Context, __: click.Parameter, values: Any) -> Any:
 
 
 def table_options(verb: str = "", *, single: bool = False, without: Sequence[str] = ()) -> list[click.Option]:
-    """The options of the table that a verb has, all of them for `rig run`."""
+    """Return the options of the table that a verb has; all of them without a verb, as for `rig run`."""
     chosen = (option for option in TABLE.values() if option.help and option.name not in without)
     return [click_option(option, single=single) for option in chosen if not verb or verb in option.verbs]
 
 
 def of_table(name: str, **changes: Any) -> Any:
-    """Declares an option of the table, but for `changes`. It has no default."""
+    """Declare an option of the table, with `changes`. It has no default."""
     return lambda _name, _kind: click_option(TABLE[name], single=True, **changes)
 
 
 def chosen_options(context: click.Context) -> dict[str, Any]:
-    """The options of the table that were given, by name: none that was left to its default.
+    """Return the options of the table that were given, by name, without those left to their defaults.
 
-    What was said about a role with an option of its own is there as `ROLE=MODEL`.
+    What a role's own option says is in `role` as `ROLE=MODEL`.
     """
     options = {
         name: value
@@ -188,24 +188,24 @@ def chosen_options(context: click.Context) -> dict[str, Any]:
 
 
 def require_one_suite(options: Mapping[str, Any]) -> None:
-    """Raise RigError where the conversations are chosen twice."""
+    """Raise RigError if the conversations are chosen twice."""
     if "suite" in options and "conversations" in options:
         raise RigError("--suite and --conversations both choose the conversations; give one of them")
 
 
 def runs_option(help_text: str) -> Any:
-    """Declares `--runs`: the run store, which is there as a path whether somebody names it or not."""
+    """Declare `--runs`: the run store, which becomes a path whether somebody names it or not."""
     where = f"{help_text}  [default: $RIG_RUNS, or runs.sqlite]"
     return option(where, group=OUTPUT, callback=lambda _context, _parameter, path: path or runs_file())
 
 
 def json_option(help_text: str) -> Any:
-    """Declares `--json`."""
+    """Declare `--json`."""
     return option(help_text, flags="--json", group=OUTPUT)
 
 
 class _DisplayName(click.Choice[str]):
-    """Asks for the registered displays, those of plugins among them, when the option is read."""
+    """A choice of the registered displays, including those of plugins, looked up when the option is read."""
 
     def __init__(self) -> None:
         self.case_sensitive = True
@@ -240,7 +240,7 @@ GRADED_BY = option(
 
 @dataclass(frozen=True, kw_only=True)
 class Network:
-    """To whom rig may connect besides this machine, and with which key. Nothing of that is stored."""
+    """The hosts that rig may connect to besides this machine, and the key. Nothing of that is stored."""
 
     allow_host: tuple[str, ...] = option(
         "Let a server be on this host; prompts then leave this machine. Give it each time.",
@@ -258,9 +258,9 @@ class Network:
 
 
 class Grouped(click.Command):
-    """A verb with many options, shown in groups. Those that are in no group come first.
+    """A verb with many options, shown in groups. Those without a group come first.
 
-    The mark of what can be repeated is shown where the help explains it, as that of `rig run` does.
+    The mark of repeatable options is shown if the help explains it, as that of `rig run` does.
     """
 
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
@@ -284,8 +284,8 @@ class RolesCommand(Grouped):
 
     @staticmethod
     def roles() -> tuple[str, ...]:
-        """The roles."""
-        # Kept from the verbs that play nothing.
+        """Return the roles."""
+        # Imported here, because not every verb plays something.
         from rig import methods
 
         return methods.other_roles()

@@ -22,8 +22,7 @@ AnyForm = TypeVar("AnyForm", bound=str)
 
 
 class _Unbroken:
-    """A stream that keeps going when nobody reads it any more, as before `| head -1`: what is printed is
-    lost.
+    """A stream that does not fail when its reader is gone, as with `| head -1`: what is printed is lost.
 
     If it cannot be written for another reason, such as a full disk, writing raises RigError.
     """
@@ -48,7 +47,7 @@ class _Unbroken:
         try:
             yield
         except OSError as error:
-            # What is left in buffers goes there, too.
+            # So that whatever is left in buffers is also dropped.
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self._stream.fileno())
             os.close(nowhere)
@@ -61,8 +60,8 @@ class _Unbroken:
 
 
 def open_standard_streams() -> None:
-    """Open the standard streams that were closed when rig started. Otherwise, the next files would take their
-    places, and what is printed would end up in them.
+    """Open the standard streams that were closed when rig started. Otherwise, the next files would get
+    their numbers, and what is printed would end up in them.
     """
     for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         if getattr(sys, name) is not None:
@@ -70,14 +69,14 @@ def open_standard_streams() -> None:
         try:
             os.fstat(number)
         except OSError:
-            # The lowest number that is free.
+            # A new file gets the lowest free number, which is this one.
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
         setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
 
 
 @contextmanager
 def unbroken_output() -> Iterator[None]:
-    """Let nothing stop because stdout is closed while it is at work."""
+    """A context in which nothing stops because stdout is closed."""
     stdout = sys.stdout
     sys.stdout = cast(TextIO, _Unbroken(stdout))
     try:
@@ -89,7 +88,7 @@ def unbroken_output() -> Iterator[None]:
 
 
 def shortened(line: str) -> str:
-    """A line with its middle left out if it is too long to be read, as it is if it quotes a whole file."""
+    """Return a line with its middle left out if it is too long to read, as when it quotes a whole file."""
     left_out = len(line) - _LONGEST
     half = _LONGEST // 2
     return line if left_out <= 0 else f"{line[:half]} ({left_out:,} more characters) {line[-half:]}"
@@ -99,12 +98,12 @@ _LONGEST = 4_000
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """Print a text with nothing in it that steers a terminal."""
+    """Print a text without control characters for the terminal."""
     click.echo(printable(text), err=err)
 
 
 def say_failures(failures: Iterable[tuple[str, str | None]]) -> bool:
-    """Say on stderr what failed, by name; whether anything did."""
+    """Print on stderr what failed, by name. Return whether anything did."""
     lines = [f"rig: {name}: {failure}" for name, failure in failures if failure]
     for line in lines:
         say(line, err=True)
@@ -125,7 +124,7 @@ _STYLES: Mapping[str, Mapping[str, Any]] = {
 
 
 def paint(lines: Iterable[Iterable[tuple[str, str]]]) -> None:
-    """Print tinted lines, in colour on a terminal unless `NO_COLOR` is set; nothing in them steers it."""
+    """Print tinted lines, in colour on a terminal unless `NO_COLOR` is set, without control characters."""
     plain = bool(os.environ.get("NO_COLOR"))
     for line in lines:
         spans = [(printable(text), {} if plain else _STYLES.get(tint, {})) for text, tint in line]
@@ -134,44 +133,44 @@ def paint(lines: Iterable[Iterable[tuple[str, str]]]) -> None:
 
 
 def print_json(value: "Json") -> None:
-    """One JSON value, indented, on stdout. ASCII, so that no text in it can steer a terminal."""
+    """Print one JSON value, indented, on stdout. As it is ASCII, no text in it can control a terminal."""
     from rig.files import json_text
 
     click.echo(json_text(value, indent=2))
 
 
 def terminal_width() -> int | None:
-    """The cells of a line of the terminal that stdout is; None if it is a file or a pipe."""
+    """Return the width of the terminal on stdout in cells; None if stdout is a file or a pipe."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def form_of(output: Path | None, forms: Sequence[AnyForm], otherwise: AnyForm) -> AnyForm:
-    """The form that a file's name asks for."""
+    """Return the form named by a file's ending, or `otherwise`."""
     ending = output.suffix.removeprefix(".").lower() if output else ""
     return next((form for form in forms if form == ending), otherwise)
 
 
 def print_table(header: Sequence[str], rows: Iterable[Iterable[object]], width: int | None = None) -> None:
-    """Columns as wide as their widest cell, in blocks if lines would be longer than `width`."""
+    """Print columns as wide as their widest cell, in blocks if lines would be longer than `width`."""
     click.echo("\n".join(cells(header, [[str(cell) for cell in row] for row in rows], width)))
 
 
 def print_facts(facts: Mapping[str, object]) -> None:
-    """A line for each fact that is known: its title, and what it is."""
+    """Print a line for each known fact: its title and its value."""
     for title, fact in facts.items():
         if fact not in (None, "", 0):
             say(f"{title:<13} {fact}")
 
 
 class ProgressLine:
-    """A line on a terminal that says how far something is, drawn again a few times a second; else nothing."""
+    """A line on a terminal that shows progress, redrawn a few times a second; elsewhere nothing."""
 
     def __init__(self, name: str, what: str) -> None:
         self._text = f"{printable(name)}: {what}"
         self._drawn = 0.0
 
     def show(self, done: int, of: int, beside: str = "") -> None:
-        """Draw it, and what is said `beside` it, if the last time is long enough ago."""
+        """Draw the line, with a text `beside` it, if the last time is long enough ago."""
         if sys.stderr.isatty() and (time.monotonic() - self._drawn > _REDRAW_S or done == of):
             self._drawn = time.monotonic()
             text = f"{self._text} {done} of {of}" + (f"; {beside}" if beside else "")

@@ -21,7 +21,7 @@ from rig.running.trial import ArmPace, try_out
 from rig.store import Runs
 
 _SHORTEST_S = 10.0
-"""Seconds that an arm plays at least, however many there are."""
+"""The fewest seconds for which each arm plays, however many arms there are."""
 
 
 @verb(shared.RolesCommand, options=shared.table_options(without=("until",)))
@@ -99,7 +99,7 @@ def command(
 
 
 def _known(todo: Plan, flips: float | None, like: str | None, store: Path) -> KnownSpread:
-    """What flips, and who says so."""
+    """Return the spread of flips, and its source."""
     if flips is not None:
         return KnownSpread(Spread(flips / 100), "--flips")
     names = {task.name for task in todo.tasks}
@@ -111,7 +111,7 @@ def _known(todo: Plan, flips: float | None, like: str | None, store: Path) -> Kn
 
 
 def _times(todo: Plan, verdict: VerdictPlan, paces: Sequence[ArmPace]) -> JsonObject:
-    """Seconds for the conversations at hand, for those that are needed, and for the repeats that are."""
+    """Return the seconds for the conversations at hand, those needed, the repeats and a larger suite."""
     turns = sum(max(len(task.known_turns), 1) for task in todo.tasks)
     needed, repeats = verdict.conversations_needed, verdict.repeats_needed
     plays = {
@@ -128,7 +128,7 @@ def _times(todo: Plan, verdict: VerdictPlan, paces: Sequence[ArmPace]) -> JsonOb
 
 
 def _facts(verdict: VerdictPlan, times: JsonObject, paces: Sequence[ArmPace]) -> dict[str, str]:
-    """The plan in words, by what stands beside it."""
+    """Return the plan in words, by title."""
     loss, often = counted(100 * verdict.loss, "point"), f"in {100 * verdict.power:g}% of cases"
     at_hand = counted(verdict.conversations, "conversation")
     plays = f" × {verdict.repeats} repeats" if verdict.repeats > 1 else ""

@@ -51,7 +51,7 @@ _SAVE_TITLE, _RESTORE_TITLE = "\x1b[22;0t", "\x1b[23;0t"
 
 
 class Notifier:
-    """Tells a terminal (stderr) how far a run is, and tells the user when it has ended."""
+    """Shows in a terminal's title (stderr) how far a run is, and tells the user when it has ended."""
 
     def __init__(self, *, bell: bool = True, command: str | None = None) -> None:
         self._bell = bell
@@ -64,8 +64,8 @@ class Notifier:
 
     @contextmanager
     def titles(self, *, is_wanted: bool) -> Iterator[None]:
-        """While this lasts, the title says how far the run is, if somebody can see it."""
-        # Kept from before there is a live view, which puts something without a descriptor in its place.
+        """A context in which the title shows how far the run is, if stderr is a terminal."""
+        # Kept before a live view replaces stderr with an object that has no descriptor.
         self._stream = sys.stderr
         self._is_titled = is_wanted and is_terminal(self._stream)
         self._write(_SAVE_TITLE)
@@ -75,7 +75,7 @@ class Notifier:
             self._write(_RESTORE_TITLE)
 
     def tell(self, event: Event) -> None:
-        """Take one event in. May be called in any thread."""
+        """Take in an event. May be called in any thread."""
         self._progress.tell(event)
         if (total := self._progress.total) and self._is_titled:
             title = f"rig {100 * self._progress.done // total}% of {total} {self._progress.unit}"
@@ -84,10 +84,10 @@ class Notifier:
                 self._write(f"\x1b]2;{title}\x07")
 
     def ended(self, run: StoredRun) -> str | None:
-        """Ring, notify, and run the user's command. Returns what went wrong with that, in one line."""
+        """Ring, notify, and run the user's command. Return what went wrong with the command, in one line."""
         arms = ", ".join(f"{arm.name} {headline(run.declaration, arm.rated)}" for arm in run.arms[:3])
         more = f" and {len(run.arms) - 3} more" if len(run.arms) > 3 else ""
-        # Nothing in it steers a terminal.
+        # Without control characters for the terminal.
         summary = " ".join(printable(f"rig: run {run.id} {run.state}: {arms}{more}").split())
         if self._bell and monotonic() - self._began >= LONG_S:
             self._write(f"\x07\x1b]9;{summary}\x1b\\")
@@ -108,12 +108,12 @@ class Notifier:
 
 
 _RESUMING = ("display", "runs", "as_json", "where", "bell", "notify")
-"""What a settings file may say of a run that is resumed."""
+"""The options of a resumed run that a settings file may set."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Playing:
-    """What verbs that play have besides the table: how to show a run, and what to do at its end."""
+    """The options of verbs that play besides the table: how to show a run, and what to do at its end."""
 
     display: str = shared.DISPLAY
     name: str | None = shared.NAME
@@ -137,7 +137,7 @@ class Playing:
 
 @dataclass(frozen=True, kw_only=True)
 class Resuming:
-    """The run to be continued, and what is done about failures then."""
+    """The run to continue, and what to do about its failures."""
 
     resume: str | None = option(
         "Continue a run that was interrupted.", "RUN", shell_complete=complete_runs, group=OUTPUT
@@ -151,7 +151,7 @@ class Resuming:
     )
 
     def require_resume(self) -> None:
-        """Raise RigError for what only a run has that was begun before."""
+        """Raise RigError if options were given that need `--resume`."""
         if self.retry_failed is not None:
             raise RigError("--retry-failed and --skip-failed go with --resume; say which run")
 
@@ -227,9 +227,9 @@ def command(
 def print_end(
     stored: StoredRun, store: Path, control: Control, text: str, *, as_json: bool, **more: Any
 ) -> None:
-    """Print what a run came to: as one line of JSON, or as a text if there is one.
+    """Print the result of a run: as one line of JSON, or as a text if there is one.
 
-    Without a text that says it, stderr gets where a run is that was stopped.
+    Without a text, stderr gets the place of a run that was stopped.
     """
     if as_json:
         arms = [arm.as_json(stored.declaration) for arm in stored.arms]
@@ -241,9 +241,10 @@ def print_end(
 
 
 def options_of(context: click.Context) -> dict[str, Any]:
-    """The options of a plan that were given, by name: what was left to its default is not among them.
+    """Return the options of a plan that were given, by name, without those left to their defaults.
 
-    What a file says is given, too, and said on stderr. Of a suite and a folder, the command line decides.
+    Options in a file count as given, and are named on stderr. Between a suite and a folder, the command line
+    decides.
     """
     files = from_file(context)
     for name, other in (("suite", "conversations"), ("conversations", "suite")):
@@ -262,10 +263,10 @@ def options_of(context: click.Context) -> dict[str, Any]:
 def carry_out(
     todo: Plan, display: str, *, as_json: bool, playing: Playing | None = None, notice: str = ""
 ) -> tuple[StoredRun, Control]:
-    """Run a plan under a display; the run as it is stored then. Raises RigError if nothing is.
+    """Run a plan under a display, and return the run as it is stored then. Raises RigError if nothing is.
 
-    Where the display is for people, the terminal's title says how far it is, and what is `playing` how the
-    user hears of the end. The display also shows the `notice`.
+    If the display is for people, the terminal's title shows the progress, and `playing` has the options for
+    notifying the user of the end. The display also shows the `notice`.
     """
     for fault in todo.faults:
         say(f"rig: {fault}", err=True)
@@ -296,7 +297,7 @@ def carry_out(
 
 
 def exit_code(stored: StoredRun, control: Control) -> int:
-    """130 for a run that was stopped, 1 with a line for each arm that failed or was not evaluated, else 0."""
+    """Return 130 for a stopped run, 1 (with a line each) if arms failed or were not evaluated, else 0."""
     if control.is_stopped:
         return INTERRUPTED
     failures = [(arm.name, arm.failure) for arm in stored.arms]
@@ -358,7 +359,7 @@ def noise(
 
 
 def _noise_text(stored: StoredRun, noises: list[Noise], alpha: float) -> str:
-    found = {
+    shares = {
         "predictions with another text": [noise.steps for noise in noises],
         "calls judged otherwise": [noise.calls for noise in noises],
         "turns right in only one": [noise.turns for noise in noises],
@@ -366,7 +367,7 @@ def _noise_text(stored: StoredRun, noises: list[Noise], alpha: float) -> str:
     }
     rows = [
         Row(label, [f"{part.differ} of {part.of}, {estimate(part.share)}" for part in parts])
-        for label, parts in found.items()
+        for label, parts in shares.items()
     ]
     lines = [
         f"noise of {noises[0].arms[0]}, run {stored.id}",

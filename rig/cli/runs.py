@@ -76,7 +76,7 @@ def command(
 
 
 def print_cautions(runs: Iterable[StoredRun]) -> None:
-    """Remarks on the runs whose rates were printed, each remark once for all runs it applies to."""
+    """Print the remarks on runs whose rates were printed, each remark once with all its runs."""
     remarks: dict[str, list[str]] = {}
     for run in runs:
         if run.declaration.caution:
@@ -86,14 +86,14 @@ def print_cautions(runs: Iterable[StoredRun]) -> None:
 
 
 def go_on(context: click.Context, run: str, store: Path) -> None:
-    """Do what `rig run --resume` does; it ends the process as that does."""
+    """Continue a run as `rig run --resume` does; like that, it ends the process."""
     resume: click.Command = importlib.import_module("rig.cli.run").command
     with resume.make_context("run", ["--resume", run, "--runs", str(store)], parent=context) as again:
         resume.invoke(again)
 
 
 def run_json(run: StoredRun) -> JsonObject:
-    """A run with its arms, without its conversations."""
+    """Return a run with its arms, without its conversations."""
     return {
         "run": run.id,
         "name": run.name,
@@ -111,7 +111,7 @@ def run_json(run: StoredRun) -> JsonObject:
 
 
 def print_scores(run: StoredRun, scores: list[StoredScore]) -> None:
-    """One line for each arm and grader."""
+    """Print one line for each arm and grader."""
     metrics = run.declaration.shown("meters")
     header = ("arm", "grader", "version", "similarity", *(metric.title for metric in metrics))
     rows = []
@@ -123,7 +123,7 @@ def print_scores(run: StoredRun, scores: list[StoredScore]) -> None:
 
 
 def print_tables(tables: Sequence[Table], of: JsonObject, *, as_json: bool) -> None:
-    """The tables of a method's paper, as Markdown; as JSON beside what they are of."""
+    """Print the tables of a method's paper, as Markdown, or as JSON together with `of`."""
     if as_json:
         print_json({**of, "tables": [table.as_json() for table in tables]})
     else:
@@ -211,7 +211,7 @@ def _run_json(stored: Runs, run: StoredRun) -> JsonObject:
 
 
 _READ_AT_ONCE = 2_000
-"""Conversations that are read for the numbers of a run; of more, `--by skill` reads them."""
+"""The most conversations that are read for the skills of a run; with more, use `--by skill`."""
 
 
 def _show_run(stored: Runs, run: StoredRun) -> None:
@@ -236,7 +236,7 @@ def _show_run(stored: Runs, run: StoredRun) -> None:
 
 
 _WIDEST = 200
-"""Characters of a line where there is no terminal, if there are several arms."""
+"""The most characters of a line without a terminal, if there are several arms."""
 
 
 def _show_conversation(
@@ -269,7 +269,7 @@ def _show_conversation(
 
 
 def _state(run: StoredRun, cell: Cell) -> str:
-    """In a few words how a conversation went."""
+    """Return in a few words how a conversation went."""
     errors = "".join(f", {count} {kind}" for kind, count in cell.errors.items())
     if cell.counts is None:
         return f"{out_of(cell.turns_done, cell.turns)} turns{errors}" if cell.turns_done else "-"
@@ -336,7 +336,7 @@ def tell(
     full: bool = False,
     is_kept: bool = True,
 ) -> int:
-    """Tell a stored run under a display, then its summary, and where it is unless it is not kept.
+    """Replay a stored run in a display, and print its summary, and its place if the run is kept.
 
     Returns the exit code.
     """
@@ -404,7 +404,7 @@ def tour() -> None:
 
 @contextmanager
 def recording() -> Iterator[tuple[Path, float]]:
-    """The recorded run in a store that lasts as long as this, and at which pace it takes half a minute."""
+    """A context with the recorded run in a temporary store, and the speed at which it takes half a minute."""
     with TemporaryDirectory(prefix="rig-demo-") as folder:
         store = Path(folder) / "demo.sqlite"
         store.write_bytes(lzma.decompress(DEMO.read_bytes()))

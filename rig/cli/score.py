@@ -38,9 +38,9 @@ _LONGEST = 200
 
 
 class Spool(list[Any]):
-    """Any number of JSON values, as text, in memory as long as they are few, else in a temporary file.
+    """Any number of JSON values as text, in memory while they are few, otherwise in a temporary file.
 
-    `json` goes through it as through a list, and keeps none of them.
+    `json` iterates over it as over a list, and keeps none of them.
     """
 
     length = 0
@@ -53,7 +53,7 @@ class Spool(list[Any]):
         self._file.close()
 
     def add(self, value: JsonObject) -> None:
-        """Keep a value. Raises RigError if there is no room for it."""
+        """Keep a value. Raises RigError if the disk is full."""
         try:
             self._file.write(json_text(value) + "\n")
         except OSError as error:
@@ -69,7 +69,7 @@ class Spool(list[Any]):
 
 
 def print_spooled(value: JsonObject) -> None:
-    """As `print_json`, but what is in a spool is read and written one value at a time."""
+    """Print JSON as `print_json` does, but read and write the values of a spool one at a time."""
     for part in json.JSONEncoder(indent=2).iterencode(value):
         sys.stdout.write(part)
     click.echo()
@@ -77,10 +77,10 @@ def print_spooled(value: JsonObject) -> None:
 
 @dataclass(eq=False)
 class ScoredGroup:
-    """Scored conversations, and their calls executed again where that is wanted; `arm` is "" for files.
+    """Scored conversations, with their calls executed again if there is an `acting` setup.
 
-    They are counted as they come. Of each, what is printed is kept: as JSON if `is_json`, else as a row.
-    Of the calls that were `executed` again, `differing` have another response now.
+    `arm` is "" for files. They are counted as they come. For each, only what will be printed is kept: JSON if
+    `is_json`, else a row. Of the calls that were `executed` again, `differing` have another response now.
     """
 
     arm: str
@@ -97,7 +97,7 @@ class ScoredGroup:
     _lines: list[str] = field(default_factory=list)
 
     def add(self, scored: Scored) -> None:
-        """Take a conversation in."""
+        """Add a conversation."""
         counts, declaration = scored.score.counts, self.declaration
         self.counts = total((self.counts, counts))
         for name, parts in scored.breakdown.items():
@@ -124,7 +124,7 @@ class ScoredGroup:
                 self._lines.append(f"  {where}, {call.recorded.name}: {outcomes}")
 
     def as_json(self) -> JsonObject:
-        """Totals, every conversation, and what executing again found, with spools where lists are."""
+        """Return totals, every conversation, and the calls that differ, with spools in place of lists."""
         of_all = {name: dict(self._broken_down[name]) for name in ("errors", "error_types", "faults")}
         totals = {"metrics": self.declaration.as_json(self.counts), **of_all}
         summary: JsonObject = {"total": totals, "conversations": self.conversations}
@@ -133,7 +133,7 @@ class ScoredGroup:
         return summary
 
     def print(self) -> None:
-        """A table of the conversations, and below it what holds of all."""
+        """Print a table of the conversations, and below it the totals."""
         outcome = [part.short or part.noun for part in self.declaration.outcome]
         counts = [count.noun for count in self.declaration.other_counts]
         print_table(("conversation", "", *outcome, *counts), self._rows)
@@ -226,8 +226,8 @@ def _score_files(
         told = []
         for setup, groups in every:
             arms = [{"arm": group.arm, **group.as_json()} for group in groups]
-            found = groups[0].as_json() if len(groups) == 1 else {"arms": arms}
-            told.append({"grader": setup.grader.fingerprint, **found})
+            results = groups[0].as_json() if len(groups) == 1 else {"arms": arms}
+            told.append({"grader": setup.grader.fingerprint, **results})
         print_spooled({"source": str(place), **(told[0] if len(told) == 1 else {"methods": told})})
     for setup, groups in () if as_json else every:
         _print_groups(groups)
@@ -347,7 +347,7 @@ def _ask(asking: Adjudication, opinions: Opinions | None, *, is_blind: bool) -> 
 
 
 def _reply() -> str | None:
-    """What a person says, None for quitting; so does the end of the input."""
+    """Ask a person for a reply; None for quitting, or at the end of the input."""
     while True:
         try:
             question = f"{QUESTION} y, n, s(kip), u(ndo), q(uit)"
@@ -363,8 +363,8 @@ def _reply() -> str | None:
 
 
 def load_one(name: str) -> Model:
-    """A model that answers one question after another, by its file or name. Raises RigError."""
-    # Kept from those who ask no model: this loads llama.cpp.
+    """Load a model by file or name, which answers one question after another. Raises RigError."""
+    # Imported here, because it loads llama.cpp.
     from rig.engine.core.settings import EngineSettings
     from rig.engine.files.registry import resolve
     from rig.engine.loading import load

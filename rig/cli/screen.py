@@ -38,7 +38,7 @@ _SEVERAL = {name: option for name, option in TABLE.items() if option.several and
 _VARIED = {name: option.place for name, option in _SEVERAL.items() if "screen" in option.verbs}
 """The settings that decide a screen and that can vary within a run, by their place in a fingerprint."""
 _SELECTING = ("models", "only", "limit", "part")
-"""What can be given with --against: which of the run's models and conversations are screened."""
+"""Options that can go with --against: they select among the run's models and conversations."""
 
 
 @verb(shared.Grouped, options=shared.table_options("screen", single=True))
@@ -96,7 +96,7 @@ def command(
         has_failed = say_failures((arm.arm, arm.failure) for arm in read.arms)
         return INTERRUPTED if read.is_interrupted else has_failed
     asked = _as_stored(runs, against, options) if against else as_asked(options)
-    # Kept from the other verbs: the scorer takes a moment to load.
+    # Imported here, because the scorer takes a moment to load.
     from rig.screening.screening import screen
 
     screening = replace(screening_of(*asked), full=kld)
@@ -141,7 +141,7 @@ def _text(
 
 
 def corpus_of(options: JsonObject, text: Path | None) -> "Corpus":
-    """Models and a text to read. Raises RigError for options that say nothing of a text."""
+    """Return the models and a text to read. Raises RigError for options that do not apply to a text."""
     from rig.engine.files.registry import resolve
     from rig.screening.corpus import Corpus
 
@@ -155,7 +155,7 @@ def corpus_of(options: JsonObject, text: Path | None) -> "Corpus":
 
 
 def as_asked(options: JsonObject) -> tuple[Options, Method, list[Task]]:
-    """The options of the command line, the method, and the conversations that they choose."""
+    """Return the options of the command line, the method, and the conversations that they choose."""
     if not options.get("models"):
         raise RigError(
             "which models? Give the one to compare with first, then the others (`rig models list`)"
@@ -170,7 +170,7 @@ def as_asked(options: JsonObject) -> tuple[Options, Method, list[Task]]:
 def _as_stored(
     store: Path, against: Sequence[str], options: JsonObject
 ) -> tuple[Options, Method, list[Task]]:
-    """The settings and conversations of the first run; the others must have been asked in the same way."""
+    """Return the first run's settings and conversations; all arms must have been asked in the same way."""
     from rig.compare.arms import choose
 
     if clash := [name for name in options if name not in _SELECTING]:
@@ -179,7 +179,7 @@ def _as_stored(
     with Runs.open(store) as stored:
         arms = choose(stored, against)
         fingerprints = [arm.arm.fingerprint or {} for arm in arms]
-        # What of a fingerprint says how a model is asked, not which model it is.
+        # The part of a fingerprint that says how a model is asked, not which model it is.
         asked = {
             json.dumps({key: of[key] for key in of if key.startswith("protocol.") or key in _VARIED.values()})
             for of in fingerprints
@@ -194,7 +194,7 @@ def _as_stored(
         chosen = Options.from_json(run.settings)
         method = methods.get(run.declaration.method)
         require_opened(run, chosen, method, {name for name, value in options.items() if value})
-    # An engine comes with its version, and so does a format.
+    # A fingerprint has engines and formats with their versions.
     first = fingerprints[0]
     varied = {name: str(first[key]).split()[0] for name, key in _VARIED.items() if key in first}
     if "format" in varied:
@@ -206,7 +206,7 @@ def _as_stored(
 
 
 def screening_of(options: Options, method: Method, tasks: list[Task]) -> "Screening":
-    """What is to be screened. Raises RigError for models without weights."""
+    """Return the screening to run. Raises RigError for models without weights."""
     from rig.engine.files.info import inspect
     from rig.engine.files.registry import ResolvedModel, resolve
     from rig.screening.screening import Screening
@@ -227,7 +227,7 @@ def screening_of(options: Options, method: Method, tasks: list[Task]) -> "Screen
 
 
 def progress(doing: str = "screened", what: str = "conversation") -> Callable[[str, int, int], None]:
-    """Shows how far each model is: on a terminal as a line that is drawn again, elsewhere at its end."""
+    """Return a callback for each model's progress: a line redrawn on a terminal, elsewhere one at the end."""
     lines: dict[str, ProgressLine] = {}
 
     def show(name: str, done: int, of: int) -> None:
@@ -249,7 +249,7 @@ _KINDS = {
 
 
 def screen_text(screen: Screen, validity: Sequence[Validity] = (), width: int | None = None) -> str:
-    """Everything that is known of the models, and what could not be assessed.
+    """Return everything that is known of the models, and what could not be assessed.
 
     Models that do not fit into `width` cells follow below.
     """
@@ -317,7 +317,7 @@ _FIGURES: dict[str, Callable[[KindFigures], str]] = {
     "constrained KL from the base": lambda of: _number(of.constrained_kl, 4),
     "same likeliest allowed token as the base": lambda of: percent(of.same_top),
 }
-"""Over the tokens that the grammar allows."""
+"""Figures over the tokens that the grammar allows."""
 
 _DIVERGENCE: dict[str, Callable[[DivergenceFigures], str]] = {
     "KLD, D(base‖file) (95%)": lambda of: (
@@ -327,11 +327,11 @@ _DIVERGENCE: dict[str, Callable[[DivergenceFigures], str]] = {
     "RMS Δp": lambda of: percent(of.rms_dp.value),
     "same top p": lambda of: percent(of.same_top.value),
 }
-"""Over the whole vocabulary."""
+"""Figures over the whole vocabulary."""
 
 
 def corpus_text(screen: "CorpusScreen", width: int | None = None) -> str:
-    """The lines of `llama-perplexity --kl-divergence`, a column for each model."""
+    """Return the lines of `llama-perplexity --kl-divergence`, with a column for each model."""
     cells = {arm.arm: _lines(arm.figures) for arm in screen.arms if arm.figures is not None}
     labels = next(iter(cells.values()), {})
     rows = [Row(label, [lines[label] for lines in cells.values()]) for label in labels]

@@ -1,4 +1,4 @@
-"""`rig suites`, `rig check` and `rig tools`: what is played, and the tools that are called."""
+"""`rig suites`, `rig check` and `rig tools`: the suites to play, and the tools to call."""
 
 import shutil
 from dataclasses import replace
@@ -53,8 +53,8 @@ def list_(*, as_json: bool = AS_JSON) -> None:
         for name, (method, place) in methods.suites().items()
     ]
     about = plugins.registered().suites.attribute
-    made = methods.made_suites()
-    rows += [(name, about(name, "method"), about(name, "size"), "made when used") for name in made]
+    suites = methods.made_suites()
+    rows += [(name, about(name, "method"), about(name, "size"), "made when used") for name in suites]
     if as_json:
         print_json([dict(zip(header, row, strict=True)) for row in rows])
     else:
@@ -155,13 +155,13 @@ def check(
 def _check(
     place: Path, world: Path | None, toolbox: Toolbox | None, *, record: bool, as_json: bool
 ) -> Checked:
-    made = methods.made_suites()
-    if not place.exists() and (name := str(place)) in made:
-        # It is made when it is used, and checked as if it were a folder.
+    suites = methods.made_suites()
+    if not place.exists() and (name := str(place)) in suites:
+        # It is made now, and checked as a folder.
         with TemporaryDirectory(prefix="rig-check-") as folder:
-            for source in made[name].sources():
+            for source in suites[name].sources():
                 write(json_text(source), Path(folder) / name / f"{source['name']}.json", folders=True)
-            report = methods.get(made[name].method).check(Path(folder) / name)
+            report = methods.get(suites[name].method).check(Path(folder) / name)
         assert report is not None
         return replace(report, place=place)
     method = methods.of_place(place)

@@ -1,4 +1,4 @@
-"""`rig models tune`: the best file of a model at a size."""
+"""`rig models tune`: find the best file of a model at a size."""
 
 import re
 from functools import partial
@@ -31,7 +31,7 @@ from rig.tuning.tune import KINDS, MIXTURES, Funnel
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) *([KMG]I?B|)", re.IGNORECASE)
 _LEFT_OUT = ("lora", "part", "until", "repeats", "draft", *(o.name for o in TABLE.values() if o.commas))
-"""What is chosen here, would need a file of its own, or makes several arms."""
+"""Options that tuning chooses, that would need another file, or that make several arms."""
 
 
 @verb(Grouped, options=table_options(single=True, without=_LEFT_OUT))
@@ -74,8 +74,8 @@ def command(
     amount = _SIZE.fullmatch(size.strip())
     if amount is None:
         raise RigError(f"--size {size}: not a size; write it as in 4GiB or 900MB")
-    given = ((name, value) for name, value in values.items() if value not in (None, ()))
-    options = {name: value for name, value in given if value is not False or TABLE[name].default}
+    pairs = ((name, value) for name, value in values.items() if value not in (None, ()))
+    options = {name: value for name, value in pairs if value is not False or TABLE[name].default}
     chosen, method, tasks = as_asked({**options, "models": (model,), "part": "calibration"})
     screening = screening_of(chosen, method, tasks)
     kinds = types(to) if to else KINDS
@@ -138,7 +138,7 @@ def command(
 
 
 def _is_stopped(funnel: Funnel, options: Options, store: Path, display: str) -> bool:
-    """Play the finalists against the model, as far as they are not; whether that was stopped."""
+    """Play the finalists against the model unless that is finished. Return whether it was stopped."""
     state = None
     if store.is_file():
         with Runs.open(store) as opened:

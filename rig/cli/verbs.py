@@ -1,4 +1,4 @@
-"""How verbs are declared: a verb is a function, and the defaults of its parameters say what it takes.
+"""How verbs are declared: a verb is a function, and the defaults of its parameters declare what it takes.
 
     @verb()
     def command(run: str = argument(), by: Way | None = option("Break it down.")) -> None:
@@ -23,9 +23,9 @@ from rig.errors import RigError, did_you_mean
 from rig.option import value_type
 
 HELP_NAMES = ("-h", "--help")
-"""What every verb takes. A context without them would leave a command with others, which click remembers."""
+"""The help options of every verb. click caches them, so a context without them would spoil a command."""
 OTHERS = "Options"
-"""The group of options that are in no other."""
+"""The group of options without a group."""
 PATH = click.Path(path_type=Path)
 _NO_LIMIT = 10_000
 
@@ -34,7 +34,7 @@ Function: TypeAlias = Callable[..., int | None]
 
 
 class GroupedOption(click.Option):
-    """An option that knows its group in the help of verbs that have many."""
+    """An option that knows its group in the help of verbs with many options."""
 
     def __init__(self, *names: Any, group: str = OTHERS, **parts: Any) -> None:
         super().__init__(*names, **parts)
@@ -44,7 +44,7 @@ class GroupedOption(click.Option):
 def option(
     help_text: str, metavar: str | None = None, flags: str = "", *, start: Any = None, **changes: Any
 ) -> Any:
-    """Declares an option, called like its parameter without `flags`. `start` is a default that help shows."""
+    """Declare an option, named after its parameter or by `flags`. `start` is a default that help shows."""
 
     def make(name: str, kind: Any) -> click.Option:
         names = flags.split() or [f"--{name.replace('_', '-')}"]
@@ -58,7 +58,7 @@ def option(
 
 
 def argument(metavar: str | None = None, **changes: Any) -> Any:
-    """Declares an argument; there may be any number of a tuple."""
+    """Declare an argument; a tuple takes any number of values."""
 
     def make(name: str, kind: Any) -> click.Argument:
         parts = _type(kind)
@@ -72,7 +72,7 @@ def argument(metavar: str | None = None, **changes: Any) -> Any:
 
 
 def _type(kind: Any) -> dict[str, Any]:
-    """What click is told of a type."""
+    """Return the parameters of click for a type."""
     kind = value_type(kind)
     if get_origin(kind) is Literal:
         return {"type": click.Choice(get_args(kind))}
@@ -86,7 +86,7 @@ def verb(
     options: Sequence[click.Option] = (),
     **parts: Any,
 ) -> Callable[[Function], AnyCommand]:
-    """Makes a verb of a function. `options` come first in its help; `**values` of the function are theirs."""
+    """Make a function a verb. `options` come first in its help, and the function gets them as `**values`."""
 
     def make(function: Function) -> AnyCommand:
         takes_all = inspect.getfullargspec(function).varkw is not None
@@ -104,7 +104,7 @@ def verb(
 
 
 def _declared(function: Callable[..., Any]) -> Iterator[tuple[str, Any, Any]]:
-    """The name, the type and the declaration of each parameter."""
+    """Yield the name, the type and the declaration of each parameter."""
     hints = get_type_hints(function)
     for name, part in inspect.signature(function).parameters.items():
         if part.kind is not part.VAR_KEYWORD:
@@ -120,7 +120,7 @@ def _parameters(function: Callable[..., Any]) -> Iterator[click.Parameter]:
 
 
 def _value(name: str, hint: Any, values: dict[str, Any]) -> Any:
-    """A parameter's value, of all `values` that are left."""
+    """Return a parameter's value, and remove it from the `values` that are left."""
     if hint is click.Context:
         return click.get_current_context()
     if is_dataclass(hint) and isinstance(hint, type):
@@ -129,7 +129,7 @@ def _value(name: str, hint: Any, values: dict[str, Any]) -> Any:
 
 
 class Verb(NamedTuple):
-    """The module of a verb, and what it does in short. Its click command is called `command` if not named."""
+    """The module of a verb, and a short description. Its click command is `command` if none is named."""
 
     place: str
     does: str = ""
@@ -137,7 +137,7 @@ class Verb(NamedTuple):
 
 class Verbs(click.Group):
     """A group whose members are listed with the whole first sentence of their help. The `later` ones are
-    imported when they are used. A first word that names no member is an argument of the `default` one.
+    imported when they are used. If the first word is not a member, it is an argument of the `default` one.
     """
 
     def __init__(
@@ -154,7 +154,7 @@ class Verbs(click.Group):
     def verb(
         self, name: str | None = None, kind: type[click.Command] = click.Command, **parts: Any
     ) -> Callable[[Function], click.Command]:
-        """Makes a member of a function."""
+        """Make a function a member."""
 
         def add(function: Function) -> click.Command:
             member = verb(kind, name, **parts)(function)
@@ -174,7 +174,7 @@ class Verbs(click.Group):
         return member
 
     def does(self, context: click.Context, name: str) -> str:
-        """What a member does, in one sentence."""
+        """Return what a member does, in one sentence."""
         text = self.later[name].does if name in self.later else ""
         command = None if text else self.get_command(context, name)
         return command.get_short_help_str(limit=_NO_LIMIT) if command else text

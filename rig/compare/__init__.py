@@ -1,1 +1,1 @@
-"""Arms of stored runs side by side: rates, differences, what flipped, and what can be said about it."""
+"""Compare arms of stored runs: rates, differences, what flipped, and what can be concluded."""

@@ -1,5 +1,5 @@
-"""The arms that the user named, read from the store, and what they have in common: graders, conversations,
-metrics.
+"""Read the arms that the user named from the store, and find what they have in common: graders,
+conversations, metrics.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from rig.store import GraderInfo, Runs, ScoredCell, StoredArm, StoredRun
 
 @dataclass(frozen=True, slots=True)
 class ChosenArm:
-    """An arm to be compared, read without its sums: what is compared may be a part of it.
+    """An arm to be compared, read without its sums, because only a part of it may be compared.
 
     `label` names it among the chosen: its own name, with its run's where needed.
     """
@@ -32,12 +32,12 @@ class ChosenArm:
 
     @property
     def address(self) -> str:
-        """How to name the arm wherever it is."""
+        """The address of the arm in any comparison."""
         return f"{self.run.id}/{self.arm.name}"
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All that the arm answers to, its run alone included."""
+        """All names of the arm, including that of its run alone."""
         runs = (self.run.id, *([self.run.name] if self.run.name else []))
         return (self.label, self.arm.name, *runs, *(f"{run}/{self.arm.name}" for run in runs))
 
@@ -57,27 +57,27 @@ class ScoredArm:
     cells: Mapping[ConversationKey, Mapping[int, ScoredCell]]
 
     def rows(self, keys: Sequence[ConversationKey]) -> list[list[Counts]]:
-        """The counts of these conversations, each by repeat."""
+        """Return the counts of these conversations, each by repeat."""
         return [[cell.counts for cell in self.cells[key].values()] for key in keys]
 
     def suite(self, key: ConversationKey) -> str:
-        """The suite of this conversation."""
+        """Return the suite of this conversation."""
         return next(iter(self.cells[key].values())).suite
 
     def successes(self, key: ConversationKey) -> list[bool]:
-        """Whether this conversation succeeded, by repeat."""
+        """Return whether this conversation succeeded, by repeat."""
         succeeded = self.chosen.run.declaration.succeeded
         return [succeeded(cell.counts) for cell in self.cells[key].values()]
 
     def outcomes(self, key: ConversationKey) -> list[OutcomeBounds]:
-        """What it got right of this conversation, at least and at most, by repeat."""
+        """Return the least and the most that the arm got right in this conversation, by repeat."""
         declaration = self.chosen.run.declaration
         return [OutcomeBounds.of(declaration, cell.counts) for cell in self.cells[key].values()]
 
 
 @dataclass(frozen=True, slots=True)
 class ComparisonOptions:
-    """What is asked of a comparison.
+    """The question that a comparison answers.
 
     `baseline` names an arm (default: the first). Verdicts are about `metric` (default: success).
     `across_settings` allows arms that differ from the baseline in more than one thing, `one_will_do` a single
@@ -95,10 +95,10 @@ class ComparisonOptions:
 
 
 def choose(runs: Runs, addresses: Sequence[str]) -> list[ChosenArm]:
-    """The arms that these addresses name: RUN stands for all of its arms, RUN/ARM for one.
+    """Return the arms that these addresses name: RUN stands for all of its arms, RUN/ARM for one.
 
-    RUN is what `rig show` takes, ARM the name of an arm or the beginning of one. Raises RigError for what is
-    none or could be several.
+    RUN is what `rig show` takes, ARM the name of an arm or the beginning of one. Raises RigError for an
+    address that fits nothing, or several arms.
     """
     arms: dict[tuple[str, int], tuple[StoredRun, StoredArm]] = {}
     for address in addresses:
@@ -112,7 +112,7 @@ def choose(runs: Runs, addresses: Sequence[str]) -> list[ChosenArm]:
 
 
 def pick_baseline(chosen: Sequence[ChosenArm], text: str | None) -> ChosenArm:
-    """The one arm that is called so, or begins so; the first where none is named. Raises RigError."""
+    """Return the one arm whose name is or begins with this text, by default the first. Raises RigError."""
     if text is None:
         return chosen[0]
     for fits in (str.__eq__, str.startswith):
@@ -127,7 +127,7 @@ def pick_baseline(chosen: Sequence[ChosenArm], text: str | None) -> ChosenArm:
 
 
 def read(runs: Runs, chosen: Sequence[ChosenArm], graders: Sequence[GraderInfo]) -> list[ScoredArm]:
-    """What these arms did, each by the scores of its grader."""
+    """Read what these arms did, each by the scores of its grader."""
     scored = []
     keys: dict[ConversationKey, ConversationKey] = {}
     for arm, grader in zip(chosen, graders, strict=True):
@@ -140,11 +140,10 @@ def read(runs: Runs, chosen: Sequence[ChosenArm], graders: Sequence[GraderInfo])
 
 
 def common_graders(runs: Runs, chosen: Sequence[ChosenArm]) -> tuple[list[GraderInfo], list[str]]:
-    """Whose scores of each arm can be compared: by the same rules, those that are shown of it if they can be.
-    Then lines about what a reader would not expect.
+    """Return graders by the same rules for all arms, preferably those in use, and lines on anything unusual.
 
     Answers of people settle texts that are unclear, and a verdict holds however these are settled. So scores
-    with different answers can be compared. Raises RigError where no rules are common.
+    with different answers can be compared. Raises RigError if the arms have no rules in common.
     """
     standing = [arm.arm.grader for arm in chosen]
     first = next(grader for grader in standing if grader is not None)
@@ -167,7 +166,7 @@ def common_graders(runs: Runs, chosen: Sequence[ChosenArm]) -> tuple[list[Grader
         (arm, arm.arm.grader) for arm in chosen if arm.arm.grader and arm.arm.grader.rules != first.rules
     )
     similarity, others_similarity = (one.rules.similarity.split(",")[0] for one in (first, grader))
-    # What `rig score` must be told to grade by the rules of the first.
+    # The options with which `rig score` grades by the rules of the first.
     options = f" --grader {first.grader}" if first.grader != grader.grader else ""
     options += f" --similarity {similarity}" if similarity != others_similarity else ""
     commands = dict.fromkeys((f"rig score {chosen[0].run.id}", f"rig score {other.run.id}{options}"))
@@ -212,9 +211,10 @@ def _addressed(runs: Runs, address: str) -> list[tuple[StoredRun, StoredArm]]:
 
 
 class Shared(NamedTuple):
-    """What arms are compared by: the conversations that each shares with the baseline, in order.
+    """The conversations that arms are compared by: those that each shares with the baseline, in order.
 
-    Those of the baseline, the first, are all that it shares with another arm; `common` are those of all arms.
+    For the baseline, the first, these are all that it shares with any other arm; `common` are those of all
+    arms.
     """
 
     by_arm: Sequence[Sequence[ConversationKey]]
@@ -223,7 +223,7 @@ class Shared(NamedTuple):
 
 
 def shared_conversations(scored: Sequence[ScoredArm]) -> Shared:
-    """The conversations that every arm shares with the first, by suite and name. Each shares one at least."""
+    """Return the conversations that every arm shares with the first, by suite and name: at least one each."""
     first, *others = scored
     pairs = [first.cells.keys() & arm.cells.keys() for arm in others] or [set(first.cells)]
     union, common = set.union(*pairs), set.intersection(*pairs)
@@ -245,9 +245,9 @@ def shared_conversations(scored: Sequence[ScoredArm]) -> Shared:
 
 
 def without_shared(scored: Sequence[ScoredArm]) -> dict[str, str]:
-    """By their labels, why arms are left out that share no conversation with the first.
+    """Return the labels of arms that share no conversation with the first, with the reason to leave them out.
 
-    Raises RigError if none does.
+    Raises RigError if no arm shares one.
     """
     first, *others = scored
     alone = [arm.chosen.label for arm in others if first.cells.keys().isdisjoint(arm.cells)]
@@ -268,7 +268,7 @@ def _unfinished(scored: Sequence[ScoredArm]) -> Iterator[str]:
 
 
 def _left_out(scored: Sequence[ScoredArm], by_arm: Sequence[Sequence[ConversationKey]]) -> Iterator[str]:
-    """Where the arms are not compared by all that they have finished, and by the same."""
+    """Yield a line if the arms are not compared by everything that they have finished."""
     every = set.union(*(set(arm.cells) for arm in scored))
     others = every - set(by_arm[-1] if len({*map(len, by_arm)}) == 1 else by_arm[0])
     changed = {name for name, _ in others if sum(key.name == name for key in every) > 1}
@@ -292,7 +292,7 @@ def _left_out(scored: Sequence[ScoredArm], by_arm: Sequence[Sequence[Conversatio
 def without_unfinished(
     chosen: Sequence[ChosenArm], baseline: str | None = None
 ) -> tuple[list[ChosenArm], dict[str, str]]:
-    """The arms that have finished a conversation and could be evaluated, and of the others why not.
+    """Return the arms that can be compared, and the reasons against the others, by label.
 
     Where no `baseline` is named and the first arm is left out, its reason says which arm takes its place.
     """
@@ -310,11 +310,10 @@ def without_unfinished(
 
 
 def common_declaration(chosen: Sequence[ChosenArm]) -> Declaration:
-    """What all these arms' runs count: the first's metrics, except those that another does not have or has
-    differently.
+    """Return what the runs of all these arms count: the first's metrics, without those that another run
+    does not have or has differently.
 
     Remarks on any of the runs apply to all of them together.
-
     Raises RigError if they are of different methods.
     """
     first = chosen[0].run.declaration
@@ -325,7 +324,7 @@ def common_declaration(chosen: Sequence[ChosenArm]) -> Declaration:
                 f" by {first.method}; only arms of one method can be compared"
             )
     declared = [arm.run.declaration for arm in chosen]
-    # The name, the numerator and the denominator make a metric.
+    # A metric is identified by its name, numerator and denominator.
     others = [{(metric[0], *metric[2:4]) for metric in declaration.metrics} for declaration in declared]
     kept = (metric for metric in first.metrics if all((metric[0], *metric[2:4]) in names for names in others))
     cautions = dict.fromkeys(declaration.caution for declaration in declared if declaration.caution)
@@ -334,7 +333,7 @@ def common_declaration(chosen: Sequence[ChosenArm]) -> Declaration:
 
 
 def metric_named(declaration: Declaration, name: str | None) -> Metric:
-    """The metric of this name, or success if none is named. Raises RigError if it is not one."""
+    """Return the metric of this name, or success if none is named. Raises RigError for another name."""
     metrics = declaration.shown("tables")
     if name is None and metrics:
         return declaration.success_metric or metrics[0]
@@ -348,7 +347,7 @@ def metric_named(declaration: Declaration, name: str | None) -> Metric:
 
 
 class Prepared(NamedTuple):
-    """Arms to be compared, the baseline first: what they did by the scores of which graders, and in what each
+    """Arms ready to be compared, the baseline first: what they did, by which graders, and how each
     differs from the first. `notes` say what a reader would not expect.
     """
 
@@ -363,7 +362,7 @@ class Prepared(NamedTuple):
 def prepare(
     runs: Runs, chosen: Sequence[ChosenArm], question: ComparisonOptions, *, success_only: bool = False
 ) -> Prepared:
-    """Read arms that have finished something, so that they can be compared as is asked.
+    """Read arms that have finished something, so that they can be compared.
 
     Raises RigError if what they count, how they were graded or their settings cannot be compared.
     """
@@ -381,10 +380,10 @@ def prepare(
 
 
 def _require_no_leak(runs: Runs, scored: Sequence[ScoredArm]) -> None:
-    """Raise RigError where a model's file was calibrated on conversations that it has finished."""
+    """Raise RigError if a model's file was calibrated on conversations that its arm has finished."""
     for arm in scored:
         finished = {key.name for key in arm.cells}
-        # What was played is only read where it is needed.
+        # A generator, so that the tasks are only read if they are needed.
         every = (task for run in [arm.chosen.run] for task in runs.conversations(run))
         if names := leaks_of(arm.chosen.arm.fingerprint, (task for task in every if task.name in finished)):
             raise RigError(
@@ -396,7 +395,7 @@ def _require_no_leak(runs: Runs, scored: Sequence[ScoredArm]) -> None:
 def _differing_from_first(
     arms: Sequence[ChosenArm], *, across_settings: bool
 ) -> tuple[list[tuple[Factor, ...]], list[str]]:
-    """In what each arm differs from the first, and lines about what a reader would not expect.
+    """Return in what each arm differs from the first, and lines about what a reader would not expect.
 
     Raises RigError if one differs in more than one thing, unless settings may differ.
     """

@@ -1,4 +1,4 @@
-"""From stored runs to a comparison."""
+"""The comparison of stored runs, from reading their arms to the verdicts."""
 
 import gc
 from collections.abc import Iterator, Sequence
@@ -41,8 +41,8 @@ Rows: TypeAlias = Sequence[Sequence[Counts]]
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Have Python look for no cycles meanwhile: among the values of a million turns that takes a quarter of
-    the time, and there are none.
+    """A context without Python's search for cycles, which takes a quarter of the time among the values of a
+    million turns, and finds none.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -63,7 +63,7 @@ def compare(
 
     Arms that have finished nothing are left out. Raises RigError when fewer than two arms are left, when
     they have no grader or no conversation in common, and when one differs from the baseline in more than
-    one thing without that being asked for.
+    one thing and the question does not allow it.
     """
     return compare_chosen(runs, choose(runs, addresses), question, noise)
 
@@ -75,7 +75,7 @@ def compare_chosen(
     question: ComparisonOptions | None = None,
     noise: Noise | None = None,
 ) -> Comparison:
-    """The same of arms that were read already."""
+    """Compare arms that were read already, as `compare` does."""
     question = question or ComparisonOptions()
     if not 0 < question.alpha < 1:
         raise RigError(f"alpha {question.alpha:g} is not a probability between 0 and 1; 0.05 is usual")
@@ -137,8 +137,8 @@ def compare_chosen(
 class _Pairing(NamedTuple):
     """An arm beside the baseline, over the conversations that the two share.
 
-    `rows` are the counts by conversation and repeat, of the baseline and of the arm; `tallied` the same added
-    up, with unclear texts as wrong.
+    `rows` are the counts by conversation and repeat, of the baseline and of the arm; `tallied` are their
+    sums, with unclear texts as wrong.
     """
 
     rows: tuple[Rows, Rows]
@@ -155,7 +155,7 @@ def _pairings(
     declaration: Declaration,
     question: ComparisonOptions,
 ) -> list[_Pairing]:
-    """Every arm beside the first. What pairs over the same conversations have in common is made once."""
+    """Pair every arm with the first. Pairs over the same conversations share their bootstrap."""
     baseline, bootstraps, pairings = scored[0], {}, []
     all_rows = baseline.rows(by_arm[0])
     for arm, keys, tally in zip(scored[1:], by_arm[1:], tallied[1:], strict=True):
@@ -171,14 +171,14 @@ def _pairings(
 
 
 def _chosen_parts(scored: Sequence[ScoredArm]) -> Iterator[str]:
-    """What of a suite was played, where somebody chose a part of it."""
+    """Yield which part of a suite was played, for runs that selected one."""
     for run in {arm.chosen.run.id: arm.chosen.run for arm in scored}.values():
         if chosen := [f"--{name}" for name in ("only", "limit") if run.settings.get(name)]:
             yield f"run {run.id} played the part of its suite that {' and '.join(chosen)} chose"
 
 
 def _failed_by_machine(arms: Sequence[ArmResult]) -> Iterator[str]:
-    """What counts as a failure of an arm though the model could do nothing about it."""
+    """Yield the failures of each arm that are the machine's and not the model's."""
     for arm in arms:
         kinds = {kind: count for kind, count in arm.errors.items() if kind in MACHINE}
         if kinds:
@@ -187,7 +187,7 @@ def _failed_by_machine(arms: Sequence[ArmResult]) -> Iterator[str]:
 
 
 def _unequally_cut(arms: Sequence[ArmResult], alpha: float) -> Iterator[str]:
-    """Where a limit cut off answers of an arm in more conversations than of the baseline, or in fewer, and
+    """Yield where a limit cut off answers of an arm in more or fewer conversations than of the baseline, and
     chance does not explain it: their intervals do not touch.
     """
     baseline, *others = arms
@@ -203,7 +203,7 @@ def _unequally_cut(arms: Sequence[ArmResult], alpha: float) -> Iterator[str]:
 
 
 def _cut_share(arm: ArmResult, option: str, alpha: float) -> Estimate:
-    """The share of its conversations in which a limit cut off an answer in any repeat."""
+    """Return the share of an arm's conversations in which a limit cut off an answer in any repeat."""
     cut = np.array([float(option in result.cuts) for result in arm.conversations])
     return interval(cut, np.ones(len(cut)), alpha)
 
@@ -258,10 +258,10 @@ def verdicts_of(
     declaration: Declaration,
     metric: Metric,
 ) -> list[ArmVerdict]:
-    """What is said of each arm beside the baseline, however the texts are decided that nobody could judge.
+    """Return the verdict on each arm beside the baseline, whichever way the unclear texts are decided.
 
-    Of each pair, the counts by conversation and repeat of both sides, and the same added up; `differences`
-    are those with unclear texts as wrong.
+    `pairings` have the counts by conversation and repeat of both sides, and their sums; `differences` are
+    those with unclear texts as wrong.
 
     All ways of deciding them lie between the ends: the texts of an arm are all wrong, or all right. A verdict
     holds if it holds at the four ends of the two arms, with the p-value corrected as if every other arm had
@@ -302,7 +302,7 @@ def verdicts_of(
 
 
 def _unclear(rows: Rows, metric: Metric, declaration: Declaration) -> int:
-    """How many texts could change this rate, or whether a conversation is a success."""
+    """Return how many texts could change this rate, or the success of a conversation."""
     names = {f"{UNCLEAR}.{name}" for name in (metric.numerator, metric.denominator, declaration.success)}
     cells = (counts for row in rows for counts in row)
     return int(sum(counts.get(UNCLEAR, 0) for counts in cells if names & counts.keys()))
@@ -347,7 +347,7 @@ def _correlation(baseline: Tallied, arm: Tallied) -> float | None:
 
 
 def _alike(metric: Metric, baseline: Tallied, arm: Tallied, seed: int) -> dict[str, Interval]:
-    """How far the arms agree in a metric, over the conversations in which both have it."""
+    """Return how far the arms agree in a metric, over the conversations in which both have it."""
     (before, of_before), (after, of_after) = baseline.sides(metric), arm.sides(metric)
     both = (of_before > 0) & (of_after > 0)
     return agreement.by_task(before[both] / of_before[both], after[both] / of_after[both], seed)

@@ -1,4 +1,4 @@
-"""Success over the levels of a dial, and where it breaks: of a sweep, or of any run with several levels."""
+"""Success over the levels of a dial, and where it breaks: in a sweep, or in any run with several levels."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ from rig.tasks import in_random_order
 class LevelResult(ByName):
     """A level of a curve, and the arm that played it: how many conversations it has `finished`, and its rate
     of success in these. `loss` is against the lowest level, over the conversations of both; None for the
-    lowest, and for one that was not played.
+    lowest level, and for one that was not played.
     """
 
     level: str
@@ -39,8 +39,8 @@ class LevelResult(ByName):
 class Curve(ByName):
     """The levels of an option, the lowest first, for a file and whatever else tells arms apart (`name`).
 
-    `located` says where success breaks by `size`, a fraction, by the numbers of levels. Over all curves of a
-    comparison together, and however often one looks, it is wrong with a chance of at most `alpha`.
+    `located` says at which level numbers success breaks by `size`, a fraction. Over all curves of a
+    comparison together, and however often they are looked at, it is wrong with a chance of at most `alpha`.
     """
 
     name: str
@@ -52,13 +52,13 @@ class Curve(ByName):
 
     @property
     def rates(self) -> list[float | None]:
-        """The success of each level, None where it was not played."""
+        """The success of each level; None where it was not played."""
         return [level.success.value for level in self.levels]
 
     @property
     def points(self) -> list[JsonObject]:
-        """What is drawn: the success of each level, and the ends of the interval that its difference from the
-        lowest gives it; fractions, None where there is none.
+        """The points to draw: the success of each level, and the ends of the interval that follows from its
+        difference to the lowest level; fractions, None where there is none.
         """
         lowest = self.levels[0].success.value or 0.0
         ends = [(level.loss.high, level.loss.low) if level.loss else (None, None) for level in self.levels]
@@ -72,7 +72,7 @@ class Curve(ByName):
 
     @property
     def text(self) -> str:
-        """In one sentence, as in `holds to 8k; loses at least 5 points between 8k and 16k`."""
+        """The result in one sentence, as in `holds to 8k; loses at least 5 points between 8k and 16k`."""
         names = [level.level for level in self.levels]
         after = counted(min(level.finished for level in self.levels if level.finished), "conversation")
         parts = [self.located.text(names, self.size)]
@@ -86,12 +86,12 @@ class Curve(ByName):
         return "; ".join(filter(None, parts))
 
     def as_json(self) -> JsonObject:
-        """All of it by name, with the sentence."""
+        """Return all fields by name, with the sentence."""
         return {**ByName.as_json(self), "text": self.text}
 
 
 _WORDINGS = {"wording": "wordings of the prompt", "form": "forms of prompt and answer"}
-"""Options whose values say the same otherwise, each with what there are several of."""
+"""Options whose values mean the same in other words, each with a plural noun for its values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class WordingSpread(ByName):
     """How far success spreads over an option's wordings of a prompt, which have no order.
 
     `value` is the highest rate less the lowest, in the conversations that all have finished; `low` and `high`
-    are the ends of its interval: of all pairs' intervals, which hold together, the largest ends.
+    are the ends of its interval: the largest ends among the intervals of all pairs, which hold together.
     """
 
     name: str
@@ -114,7 +114,7 @@ class WordingSpread(ByName):
 
     @property
     def text(self) -> str:
-        """In one sentence."""
+        """The spread in one sentence."""
         low, high = (f"{100 * end:.1f}" for end in (self.low, self.high))
         return (
             f"{self.name}: success spreads over {100 * self.value:.1f} points ({low} to {high}) between"
@@ -124,7 +124,7 @@ class WordingSpread(ByName):
 
 
 def spreads(scored: Sequence[ScoredArm], declaration: Declaration, alpha: float) -> tuple[WordingSpread, ...]:
-    """The spread of success over wordings, for each file and whatever else tells arms apart."""
+    """Return the spread of success over wordings, for each file and whatever else tells arms apart."""
     if not declaration.success:
         return ()
     groups: list[tuple[str, str, dict[str, ScoredArm]]] = []
@@ -165,8 +165,8 @@ def curves(
     size: float,
     alpha: float,
 ) -> tuple[Curve, ...]:
-    """The curves of these arms, of which those that finished something are `scored`: one for each option that
-    has several levels in a run, and for all else that tells its arms apart.
+    """Return the curves of these arms: one for each option with several levels in a run, and each combination
+    of what else tells its arms apart. `scored` are the arms that finished something.
     """
     if declaration.success_metric is None:
         return ()
@@ -190,7 +190,7 @@ def curves(
 
 
 def _levels(settings: JsonObject) -> Iterator[tuple[str, list[Any]]]:
-    """The options that a run had several numbers of, by name, each with its numbers, the lowest first."""
+    """Yield each option that a run had several numbers of, by name, with the numbers, the lowest first."""
     for name, option in TABLE.items():
         values = settings.get(name)
         if option.several and option.kind in (int, float) and isinstance(values, list) and len(values) > 1:
@@ -208,7 +208,7 @@ def _curve(
     finished = [{key.name: arm.outcomes(key) for key in arm.cells} if arm else {} for _, arm in levels]
     order: list[str] = list(run.conversations)
     if not run.settings.get("sweep"):
-        # What all have finished comes first, so that a gap in one level ends no other.
+        # Conversations that all have finished come first, so that a gap in one level does not end another.
         common = set.intersection(*(set(names) for names in finished if names))
         keys = {key.name: key for _, arm in levels if arm for key in arm.cells}
         shuffled = [key.name for key in in_random_order(list(keys.values()), 0)]

@@ -32,9 +32,9 @@ Outcome = Literal["won", "lost"]
 class Flip(ByName):
     """A conversation, or with `turn` (from 1) one of its assistant turns, that only one arm gets right.
 
-    `won` is what the arm gets right and the baseline does not. With repeats it is what the arm gets right
-    more often: `baseline_right` and `arm_right` are how many of how many times. The `commands`, for a shell,
-    print what the baseline and the arm did there.
+    `won` means that the arm gets it right and the baseline does not. With repeats the arm gets it right more
+    often: `baseline_right` of `baseline_repeats` times, and `arm_right` of `arm_repeats`. The `commands`, for
+    a shell, print what the baseline and the arm did there.
     """
 
     conversation: str
@@ -51,7 +51,7 @@ class Flip(ByName):
 def flips(
     baseline: ScoredArm, arm: ScoredArm, keys: Sequence[ConversationKey], store: Path
 ) -> tuple[tuple[Flip, ...], tuple[Flip, ...]]:
-    """The conversations that flipped, and the turns: lost ones first, else in the order of `keys`.
+    """Return the conversations that flipped, and the turns: lost ones first, then in the order of `keys`.
 
     A turn is right as `ScoredTurn.right` has it.
     """
@@ -67,7 +67,7 @@ def flips(
         rights = {turn: (before[turn], after[turn]) for turn in sorted(before.keys() & after.keys())}
         whole = baseline.successes(key), arm.successes(key)
         for turn, (was, now) in [(None, whole), *rights.items()]:
-            # Multiplied, for the arms may have repeated it a different number of times.
+            # Multiplied, because the arms may have repeated it a different number of times.
             more = sum(now) * len(was) - sum(was) * len(now)
             if more:
                 right = sum(was), len(was), sum(now), len(now)
@@ -79,7 +79,7 @@ def flips(
 
 
 def _commands(arms: Sequence[ChosenArm], store: Path, conversation: str) -> tuple[str, ...]:
-    """The commands that print what these arms did in a conversation: one where all are of one run."""
+    """Return the commands that print what these arms did in a conversation, one for each run."""
     elsewhere = [] if store == runs_file() else ["--runs", str(store)]
     options: dict[str, list[str]] = {}
     for arm in arms:
@@ -90,7 +90,7 @@ def _commands(arms: Sequence[ChosenArm], store: Path, conversation: str) -> tupl
 
 
 def _rights(cells: Mapping[int, ScoredCell]) -> dict[int, list[bool]]:
-    """Whether each turn is right, repeat by repeat."""
+    """Return whether each turn is right, repeat by repeat."""
     rights: dict[int, list[bool]] = {}
     for cell in cells.values():
         for turn, right in cell.rights.items():
@@ -100,7 +100,7 @@ def _rights(cells: Mapping[int, ScoredCell]) -> dict[int, list[bool]]:
 
 @dataclass(frozen=True, slots=True)
 class TurnTimes(ByName):
-    """Seconds by turn, for the model and for everything around it."""
+    """How long turns take, in seconds, for the model and everything around it."""
 
     turns: int
     mean_s: float | None
@@ -109,7 +109,7 @@ class TurnTimes(ByName):
 
     @classmethod
     def of(cls, seconds: Sequence[float]) -> "TurnTimes":
-        """Those of turns that took so many seconds each."""
+        """Summarize turns that took these seconds."""
         if not seconds:
             return cls(0, None, None, None)
         median, late = np.quantile(seconds, [0.5, 0.95])
@@ -117,7 +117,7 @@ class TurnTimes(ByName):
 
 
 class ConversationResult(NamedTuple):
-    """The results of an arm on one conversation: sums over its `repeats`, `successes` of which succeeded.
+    """The results of an arm on one conversation: sums over its `repeats`, of which `successes` succeeded.
 
     `cuts` are the answers that limits cut off, by option.
     """
@@ -132,11 +132,11 @@ class ConversationResult(NamedTuple):
 
     @property
     def success_share(self) -> float:
-        """In which share of the repeats it succeeded: 0 or 1 without repeats."""
+        """The share of the repeats in which it succeeded: 0 or 1 without repeats."""
         return self.successes / self.repeats
 
     def as_json(self, declaration: Declaration) -> JsonObject:
-        """All of it by name."""
+        """Return all fields by name."""
         return {
             "conversation": self.conversation,
             "suite": self.suite,
@@ -155,12 +155,11 @@ class ArmResult(ByName):
     `counts` are sums over conversations and repeats, `rates` the estimates by the names of metrics, with
     intervals over conversations. `errors`, `error_types` and `faults` are counts by kind. `speed` sums the
     tokens and seconds of the turns (not the time of storing them); its costs, such as peak memory and energy,
-    are those of the whole arm. `factors` is in what the arm differs from the baseline; `finished` of the
+    are those of the whole arm. `factors` says how the arm differs from the baseline; `finished` of the
     `planned` conversations, repeats counted, are done. `made_from` says what its model's file was made from,
-    where rig made it, `attribution` why a served arm answers otherwise than its file. `conversations` are
-    those that it shares with the baseline, in order. `reliability` is
-    pass^k and pass@k over them; empty where some were played only once. `limits` say how often each limit
-    that is known cut off an answer.
+    if rig made it, `attribution` why a served arm answers differently from its file. `conversations` are
+    those that it shares with the baseline, in order. `reliability` is pass^k and pass@k over them; empty
+    where some were played only once. `limits` say how often each known limit cut off an answer.
     """
 
     label: str
@@ -189,11 +188,11 @@ class ArmResult(ByName):
 
     @property
     def flaky(self) -> list[str]:
-        """The conversations in which it succeeded in some repeats and failed in others."""
+        """The conversations that succeeded in some repeats and failed in others."""
         return [result.conversation for result in self.conversations if 0 < result.successes < result.repeats]
 
     def as_json(self, declaration: Declaration) -> JsonObject:  # type: ignore[override]
-        """Everything by name; `repeats` are the fewest and the most of any conversation."""
+        """Return everything by name; `repeats` are the fewest and the most of any conversation."""
         values = ByName.as_json(replace(self, conversations=()))
         if self.reliability:
             values["flaky"] = self.flaky
@@ -208,7 +207,7 @@ class ArmResult(ByName):
 
 @dataclass(frozen=True, slots=True)
 class Agreement(ByName):
-    """Of how many conversations, each played once by both arms, both, one or neither succeeded."""
+    """In how many conversations, each played once by both arms, both, one or neither succeeded."""
 
     both: int
     won: int
@@ -218,7 +217,7 @@ class Agreement(ByName):
 
 @dataclass(frozen=True, slots=True)
 class ArmPair(ByName):
-    """An arm beside the baseline, over the same `conversations`, which is their number.
+    """An arm beside the baseline. `conversations` is the number of those that both are compared on.
 
     `differences` are by the names of metrics, arm less baseline. `agreement` is None with repeats.
     `correlation` is that of the arms' success over conversations, None if either never varies; `alike` is
@@ -247,10 +246,9 @@ class Comparison:
 
     `metric` is the one that verdicts are about, `declaration` says what else is counted. `conversations` are
     the (name, suite) that all arms have finished, in order; an arm is compared on those that it shares with
-    the baseline. `notes` are lines that a reader must know: what was left out, and in
-    what the arms differ besides. `recommendation` says which file to ship, where files were compared;
-    `curves` where success breaks, where arms are levels of a dial; `spreads`
-    how far it spreads over wordings of the prompt.
+    the baseline. `notes` are lines that a reader must know: what was left out, and in what else the arms
+    differ. `recommendation` says which file to ship, if files were compared; `curves` where success breaks,
+    if arms are levels of a dial; `spreads` how far it spreads over wordings of the prompt.
     """
 
     store: Path
@@ -282,12 +280,12 @@ class Comparison:
 
     @property
     def verdicts(self) -> dict[str, ArmVerdict]:
-        """The verdict on each arm but the baseline, by its label."""
+        """The verdict on each arm except the baseline, by its label."""
         return {pair.arm: pair.verdict for pair in self.pairs}
 
     def to_dicts(self) -> list[JsonObject]:
-        """A flat row for each arm and metric, as dataframes take them: the rate, and the difference from the
-        baseline with its interval. All but counts are fractions; the verdict is on `metric` alone.
+        """Return a flat row for each arm and metric, as dataframes take them: the rate, and the difference
+        from the baseline with its interval. All but counts are fractions; the verdict is on `metric` alone.
         """
         rows = []
         for pair in self.pairs:
@@ -312,7 +310,7 @@ class Comparison:
         return rows
 
     def as_json(self) -> JsonObject:
-        """Everything by name. `left_out` says of arms that are not compared why."""
+        """Return everything by name. `left_out` has the reason for each arm that is not compared."""
         return {
             "store": str(self.store),
             "metric": self.metric.name,
@@ -342,7 +340,7 @@ def arm_result(
     keys: Sequence[ConversationKey],
     factors: tuple[Factor, ...],
 ) -> ArmResult:
-    """All that is reported of an arm, over the conversations of these `keys`."""
+    """Return all results of an arm, over the conversations of these `keys`."""
     chosen = scored.chosen
     played = {key: list(scored.cells[key].values()) for key in keys}
     cells = [cell for row in played.values() for cell in row]

@@ -1,4 +1,4 @@
-"""Where models succeed: by tool, by what calling takes, by tag and by suite, with a number for each arm."""
+"""Where models succeed: by tool, skill of calling, tag and suite, with a number for each arm."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,30 +23,30 @@ WHAT: dict[By, str] = {
 """What is counted."""
 
 SKILLS = ("tool selection", "argument correctness", "abstention", "trigger precision", "trigger F1")
-"""What calling a tool takes. docs/reference/metrics.md defines them."""
+"""The skills that calling a tool takes. docs/reference/metrics.md defines them."""
 
 
 class Share(NamedTuple):
-    """A count out of another."""
+    """A count as a part of another."""
 
     part: int = 0
     whole: int = 0
 
     @property
     def rate(self) -> float | None:
-        """The share; None if there is nothing to divide by."""
+        """The share as a fraction; None if there is nothing to divide by."""
         return rate(self.part, self.whole)
 
 
 class Groups(NamedTuple):
-    """Shares by the name of a group, one for each arm, groups with most to divide by first."""
+    """Shares by the name of a group, one for each arm; the largest groups come first."""
 
     by: By
     arms: tuple[str, ...]
     rows: tuple[tuple[str, tuple[Share, ...]], ...]
 
     def as_json(self) -> JsonObject:
-        """All of it by name."""
+        """Return everything by name."""
         rows = []
         for name, shares in self.rows:
             arms = zip(self.arms, shares, strict=True)
@@ -56,7 +56,7 @@ class Groups(NamedTuple):
 
 
 def groups_of(runs: Runs, run: StoredRun, by: By) -> Groups:
-    """What the arms of a run got right, group by group. Raises RigError if there is nothing to group."""
+    """Return what the arms of a run got right, by group. Raises RigError if there is nothing to group."""
     played = (
         (
             runs.transcript(run, conversation, arm.position, repeat)
@@ -69,7 +69,7 @@ def groups_of(runs: Runs, run: StoredRun, by: By) -> Groups:
 
 
 def groups(by: By, arms: Sequence[str], played: Iterable[Iterable[Transcript]]) -> Groups:
-    """Group what arms played, each conversation for itself. Raises RigError if there is nothing to group.
+    """Group what arms played, conversation by conversation. Raises RigError if there is nothing to group.
 
     `played` are the transcripts of each arm; those that are not scored yet are left out.
     """
@@ -94,8 +94,9 @@ def groups(by: By, arms: Sequence[str], played: Iterable[Iterable[Transcript]]) 
 
 
 def _named(by: By, transcript: Transcript, succeeded: bool) -> Iterator[tuple[str, int, int]]:
-    """The groups of a conversation, how much of it was right, and of how much: whether it succeeded; of tools
-    each true call that is due, and whether some call was matched with it; of skills what went right in turns.
+    """Yield the groups of a conversation, each with how much was right, out of how much: by suite and tag,
+    the success; by tool, each true call that is due, and whether a call matched it; by skill, what turns
+    got right.
     """
     if by == "suite":
         yield transcript.conversation.suite or "-", succeeded, 1
@@ -118,7 +119,7 @@ def _named(by: By, transcript: Transcript, succeeded: bool) -> Iterator[tuple[st
 
 
 def _skills(transcript: Transcript) -> Iterator[tuple[str, int, int]]:
-    """What went right in each turn that was played. Optional calls are neither due nor wrong to make."""
+    """Yield what went right in each turn that was played. Optional calls are neither due nor wrong."""
     for number, turn in transcript.turns.items():
         calls = transcript.conversation.expected(number).calls
         due = Counter(call.name for call in calls if not is_optional(call))

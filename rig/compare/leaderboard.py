@@ -1,4 +1,4 @@
-"""Arms of many runs: ranked on a suite, a model file through time, and in the tables of a paper."""
+"""Arms of many runs: ranked on a suite, the history of a model file, and the tables of a paper."""
 
 import json
 import re
@@ -23,10 +23,10 @@ from rig.store import GraderInfo, Runs, StoredArm, StoredRun, StoredScore
 
 
 class RankedArm(NamedTuple):
-    """One arm on the leaderboard of a suite. `differs` are settings that the best has otherwise.
+    """One arm on the leaderboard of a suite. `differs` are the settings in which it differs from the best.
 
-    `tasks` are all that it has finished, `planned` how many its run has, and `leaks` those that its model's
-    file was calibrated on. `counts` are by task, one for each repeat, and `rates` what they come to.
+    `tasks` are all that it has finished, `planned` is how many its run has, and `leaks` are those that its
+    model's file was calibrated on. `counts` are by task, one for each repeat, and `rates` follow from them.
     """
 
     run: StoredRun
@@ -41,11 +41,11 @@ class RankedArm(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The arm, with its run."""
+        """The address of the arm, RUN/ARM."""
         return f"{self.run.id}/{self.arm.name}"
 
     def as_json(self) -> JsonObject:
-        """All of it by name."""
+        """Return everything by name."""
         return {
             "run": self.run.id,
             "arm": self.arm.name,
@@ -62,7 +62,7 @@ class RankedArm(NamedTuple):
 class Leaderboard(NamedTuple):
     """A leaderboard of one method on one suite, the best arm first.
 
-    `tasks` are what all have played, `left_out` says which arms have no rates and why.
+    `tasks` are those that all arms have played, `left_out` says which arms have no rates and why.
     """
 
     method: str
@@ -74,12 +74,12 @@ class Leaderboard(NamedTuple):
 
     @property
     def metrics(self) -> Sequence[Metric]:
-        """What is shown of an arm."""
+        """The metrics in the columns of the leaderboard."""
         return self.declaration.shown("meters")
 
     @property
     def deciding_texts(self) -> int:
-        """How many unclear texts there are, if the order of two arms depends on them; else 0."""
+        """The number of unclear texts if the order of two arms depends on them, else 0."""
         metric = deciding_metric(self.declaration)
         sums = [total(counts for cell in place.counts.values() for counts in cell) for place in self.places]
         ends = [sorted((metric.rate(counts) or 0.0, metric.rate(if_right(counts)) or 0.0)) for counts in sums]
@@ -88,11 +88,11 @@ class Leaderboard(NamedTuple):
 
     @property
     def graders(self) -> Sequence[GraderInfo]:
-        """Whose scores the rates are made of, the best arm's first. Only those by the same rules compare."""
+        """The graders of the rates, the best arm's first. Only rates by the same rules can be compared."""
         return list(dict.fromkeys(place.arm.grader for place in self.places if place.arm.grader))
 
     def as_json(self) -> JsonObject:
-        """All of it by name."""
+        """Return everything by name."""
         return {
             "method": self.method,
             "suite": self.suite,
@@ -103,12 +103,12 @@ class Leaderboard(NamedTuple):
 
 
 def deciding_metric(declaration: Declaration) -> Metric:
-    """What arms are ranked by: success, or the first metric where none is declared."""
+    """Return the metric that ranks arms: success, or the first metric if none is declared."""
     return declaration.success_metric or declaration.metrics[0]
 
 
 def leaderboard(runs: Runs, suite: str | None = None, method: str | None = None) -> Leaderboard:
-    """The leaderboard of a suite, by default that of the latest run. Raises RigError if there is none."""
+    """Return the leaderboard of a suite, by default of the latest run. Raises RigError if there is none."""
     arms: list[RankedArm] = []
     for run in runs.all():
         if method is not None and run.declaration.method != method:
@@ -147,7 +147,7 @@ def leaderboard(runs: Runs, suite: str | None = None, method: str | None = None)
 
 
 def _places(runs: Runs, run: StoredRun, suite: str | None) -> list[RankedArm]:
-    """The arms of a run that have finished tasks of a suite, or of the first suite that it has."""
+    """Return the arms of a run that have finished tasks of a suite, by default of the run's first suite."""
     tasks = runs.conversations(run)
     name = suite if suite is not None else next((task.suite for task in tasks), "")
     keys = {
@@ -171,7 +171,7 @@ def _places(runs: Runs, run: StoredRun, suite: str | None) -> list[RankedArm]:
 
 
 def _over(place: RankedArm, common: frozenset[ConversationKey]) -> RankedArm:
-    """The arm by what it made of these tasks alone; `tasks` stay all that it has finished."""
+    """Return the arm with its results on these tasks alone; `tasks` stay all that it has finished."""
     by_task = {key: cell for key, cell in place.counts.items() if key in common}
     rows = [(key.name, counts) for key, cell in by_task.items() for counts in cell]
     leaks = [name for name in place.leaks if any(key.name == name for key in common)]
@@ -179,11 +179,11 @@ def _over(place: RankedArm, common: frozenset[ConversationKey]) -> RankedArm:
 
 
 def standing(name: str, scores: Mapping[str, Sequence[float]]) -> Standing:
-    """A row from the score of each query, by test set; overall all queries weigh the same."""
+    """Return a row from the score of each query, by test set; overall, all queries weigh the same."""
     pooled = [score for of_set in scores.values() for score in of_set]
     by_set = {}
     for test_set, of_set in [*scores.items(), ("", pooled)]:
-        # The mean, and the population's standard deviation over the root of the number.
+        # The mean, and the population's standard deviation divided by the root of the number.
         mean = sum(of_set) / len(of_set)
         variance = sum((score - mean) ** 2 for score in of_set) / len(of_set)
         by_set[test_set] = mean, sqrt(variance / len(of_set))
@@ -191,7 +191,7 @@ def standing(name: str, scores: Mapping[str, Sequence[float]]) -> Standing:
 
 
 def standings(board: Leaderboard) -> list[Standing]:
-    """The rows of a board: by wins and half the ties where there are ties, else by successes.
+    """Return the rows of a board: by wins and half the ties if there are ties, else by successes.
 
     A query that was answered several times scores the mean.
     """
@@ -209,7 +209,7 @@ _HASH = re.compile(r"[0-9a-f]{8,64}")
 
 
 class PastScore(NamedTuple):
-    """A score of an arm with the file. `changed` is what differs from the score before, by name, `leaks` are
+    """A score of an arm with the file. `changed` names what differs from the score before, `leaks` are
     the tasks that the file was calibrated on.
     """
 
@@ -222,11 +222,11 @@ class PastScore(NamedTuple):
 
     @property
     def tasks(self) -> int:
-        """How many tasks were scored."""
+        """The number of tasks that were scored."""
         return round(self.score.counts.get(TASKS, 0))
 
     def as_json(self) -> JsonObject:
-        """All of it by name, the rates as the method declares them."""
+        """Return everything by name, with rates as the method declares them."""
         return {
             "run": self.run.id,
             "created": self.run.created.isoformat(),
@@ -243,15 +243,14 @@ class PastScore(NamedTuple):
 
 
 def is_hash(text: str) -> bool:
-    """Whether a text can be the beginning of a SHA-256, long enough to mean one file."""
+    """Return whether a text can be the beginning of a SHA-256 that is long enough to identify a file."""
     return _HASH.fullmatch(text) is not None
 
 
 def history(runs: Runs, sha256: str) -> tuple[list[str], list[list[PastScore]]]:
-    """The hashes that begin with this, of one file, and its scores, oldest first.
+    """Return the full hash of the file whose SHA-256 begins like this, and its scores, oldest first.
 
-    Each line has those that can be compared: of one method, grader and grader version.
-
+    Each list holds scores that can be compared: of one method, grader and grader version.
     Raises RigError if no run used such a file, or if several files match.
     """
     arms = [
@@ -284,7 +283,7 @@ def history(runs: Runs, sha256: str) -> tuple[list[str], list[list[PastScore]]]:
                 "suites": list(suites),
                 "conversations": len(run.conversations),
             }
-            # The grader is not among them: it is what a line has in common.
+            # Without the grader, which all scores of a line share.
             was = before.get(key, settings)
             changed = (name for name in was.keys() | settings.keys() if was.get(name) != settings.get(name))
             named = tuple(sorted(name for name in changed if not name.startswith("grader.")))
@@ -294,9 +293,9 @@ def history(runs: Runs, sha256: str) -> tuple[list[str], list[list[PastScore]]]:
 
 
 def published(runs: Runs, addresses: Sequence[str]) -> Sequence[Table]:
-    """The tables of these arms, addressed as RUN (all of its arms) or RUN/ARM.
+    """Return the tables of these arms, addressed as RUN (all of its arms) or RUN/ARM.
 
-    Raises RigError if several methods played them, and where theirs has no tables.
+    Raises RigError if several methods played them, or their method has no tables.
     """
     chosen = choose(runs, addresses)
     played = list(dict.fromkeys(arm.run.declaration.method for arm in chosen))
@@ -306,7 +305,7 @@ def published(runs: Runs, addresses: Sequence[str]) -> Sequence[Table]:
 
 
 def _scores(runs: Runs, chosen: Sequence[ChosenArm]) -> Iterator[ArmScore]:
-    """Every score of these arms: suite by suite, by each grader, with the counts of each task."""
+    """Yield every score of these arms: suite by suite, by each grader, with the counts of each task."""
     for run in {arm.run.id: arm.run for arm in chosen}.values():
         labels = {arm.arm.position: arm.label for arm in chosen if arm.run.id == run.id}
         scores = [score for score in runs.suite_scores(run) if score.arm in labels]

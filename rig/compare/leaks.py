@@ -1,8 +1,8 @@
-"""Whether a model was calibrated on what it is compared on.
+"""Find out whether a model was calibrated on what it is compared on.
 
 An importance matrix that was made from conversations keeps a trace of each, and so does every file that is
 quantized with it. A trace is short: a hash of the conversation, and the smallest hashes of its word 5-grams.
-Those are a random sample that is the same wherever the 5-grams are, so their share in another conversation
+These are a random sample that is the same wherever the 5-grams are, so their share in another conversation
 estimates how much of the first is in it (Broder, *On the resemblance and containment of documents*, 1997).
 """
 
@@ -19,25 +19,25 @@ from rig.scoring.seen import leaves
 from rig.tasks import Task
 
 SAMPLE = 16
-"""Hashes of 5-grams that are kept of a conversation. With its own hash they fit into 127 bytes of text."""
+"""Hashes of 5-grams to keep of a conversation. With its own hash they fit into 127 bytes of text."""
 NEAR = 0.8
-"""The share of them from which on a conversation counts as a copy of another."""
+"""With at least this share of them, a conversation counts as a copy of another."""
 
 _FEWEST = 4
-"""Conversations with fewer are recognised by their own hash alone."""
+"""Conversations with fewer hashes are recognised by their own hash alone."""
 _WORDS = 5
 _WORD = re.compile(r"\w+")
 
 
 def trace(source: JsonObject) -> str:
-    """What is kept of a conversation, as text."""
+    """Return the trace that is kept of a conversation, as text."""
     return base64.b85encode(_hash(source) + b"".join(sorted(_grams(source))[:SAMPLE])).decode()
 
 
 def leaked(traces: Iterable[str], conversations: Mapping[str, JsonObject]) -> list[str]:
-    """The names of those conversations, by name, that are copies or near copies of traced ones.
+    """Return the names of conversations that are copies or near copies of traced ones.
 
-    What is no trace counts for nothing: it comes from a file.
+    Traces come from a file, so invalid ones are ignored.
     """
     samples = list(_read(traces))
     if not samples:
@@ -51,16 +51,16 @@ def leaked(traces: Iterable[str], conversations: Mapping[str, JsonObject]) -> li
 
 
 def leaks_of(fingerprint: Mapping[str, Any] | None, tasks: Iterable[Task]) -> list[str]:
-    """The same for what an arm's fingerprint says of the making of its model's file, in these tasks.
+    """Return the names of tasks that an arm's file was calibrated on, according to its fingerprint.
 
-    They are only read where it says something.
+    The tasks are only read if the fingerprint has traces.
     """
     traces = ((fingerprint or {}).get("model.made_from") or {}).get("calibrated_on") or ()
     return leaked(traces, {task.name: task.source for task in tasks}) if traces else []
 
 
 def leak_text(label: str, names: Sequence[str], what: str) -> str:
-    """That an arm was calibrated on these conversations, and `what` they are, such as `that are compared`."""
+    """Return the warning that an arm was calibrated on these conversations; `what`: `that are compared`."""
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return (
         f"{label} was calibrated on {counted(len(names), 'conversation')} {what}, or on near copies"
@@ -87,7 +87,7 @@ def _hash(source: JsonObject) -> bytes:
 
 
 def _grams(source: JsonObject) -> frozenset[bytes]:
-    """Hashes of all runs of five words in its texts."""
+    """Return hashes of all runs of five words in a conversation's texts."""
     grams = set()
     for text in leaves(source):
         words = _WORD.findall(text.lower()) if isinstance(text, str) else []

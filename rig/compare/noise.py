@@ -1,4 +1,4 @@
-"""The noise: how much two arms differ that should answer alike.
+"""Noise: how much two arms differ that should answer alike.
 
 Two runs of the very same arm are an A/A test; a fast arm against an exact one shows what speed changes.
 """
@@ -26,7 +26,7 @@ from rig.store import Runs, ScoredCell
 
 @dataclass(frozen=True, slots=True)
 class DifferingShare(ByName):
-    """How many things differ out of how many, and their share with its interval over conversations."""
+    """How many things differ, out of how many, and their share with its interval over conversations."""
 
     differ: int
     of: int
@@ -42,7 +42,7 @@ class Noise(ByName):
     - `turns`: right in only one (everything due was done, nothing wrong, and no generation failed).
     - `conversations`: successful in only one.
 
-    Repeats count one by one. `settings` are what the arms differ in, including the seed.
+    Each repeat counts separately. `settings` are what the arms differ in, including the seed.
     """
 
     runs: tuple[str, str]
@@ -55,9 +55,9 @@ class Noise(ByName):
 
 
 def noise_of(runs: Runs, address: str, alpha: float) -> Noise:
-    """The noise between the first arm of a run and its equal, as `rig noise` makes one.
+    """Return the noise between the first arm of a run and its equal, as in a run of `rig noise`.
 
-    Raises RigError unless there is one that differs from it in the seed at most.
+    Raises RigError if every other arm differs from the first in more than the seed.
     """
     first, *others = choose(runs, [address])
     for other in others:
@@ -69,7 +69,7 @@ def noise_of(runs: Runs, address: str, alpha: float) -> Noise:
 
 
 def noise_between(runs: Runs, first: ChosenArm, second: ChosenArm, alpha: float) -> Noise:
-    """What differs between two arms of the same model, in the conversations that both have finished.
+    """Return what differs between two arms of the same model, in the conversations that both have finished.
 
     Raises RigError when the models differ, or there is no such conversation.
     """
@@ -114,7 +114,7 @@ def _differences(
     repeat: int,
     cells: tuple[ScoredCell, ScoredCell],
 ) -> Iterator[tuple[str, bool]]:
-    """Each thing in a conversation that could differ, and whether it does."""
+    """Yield each kind of thing in a conversation that could differ, and whether it does."""
     transcripts = [runs.transcript(arm.run, key.name, arm.arm.position, repeat) for arm in arms]
     steps = [
         {

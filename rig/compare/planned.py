@@ -1,4 +1,4 @@
-"""How much has to be played for a verdict, and what a suite can show: before anything is played."""
+"""How much has to be played for a verdict, and what a suite can show, before anything is played."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ from rig.rates.repeats import MOST_REPEATS
 from rig.store import Runs
 
 ASSUMED = 0.1
-"""The share of conversations that are taken to flip where no run says it."""
+"""The share of conversations that is assumed to flip if no run shows it."""
 
 _FEWEST = 10
-"""Conversations in common from which on an earlier run says how many flip."""
+"""The fewest conversations in common with an earlier run that shows how many flip."""
 
 
 class KnownSpread(NamedTuple):
-    """A spread, and where it is from."""
+    """A spread, and where it comes from."""
 
     spread: Spread
     source: str
@@ -42,9 +42,9 @@ class PlannedSuite(ByName):
 class VerdictPlan(ByName):
     """What it takes to find a `loss` with a `power`, both fractions, and what is at hand.
 
-    `detectable` is the smallest loss that the conversations at hand, with so many `repeats`, would find;
-    `conversations_needed` find the one that is asked about, and so do `repeats_needed` of those at hand.
-    Both are None if nothing does. `larger` is the smallest suite of the method that is large enough.
+    `detectable` is the smallest loss that the conversations at hand, with `repeats`, would find. To find
+    `loss`, `conversations_needed` are enough, and so are `repeats_needed` of those at hand; either is None if
+    no number is. `larger` is the smallest suite of the method that is large enough.
     """
 
     conversations: int
@@ -61,7 +61,7 @@ class VerdictPlan(ByName):
 
     @property
     def is_enough(self) -> bool:
-        """Whether the conversations at hand find the loss."""
+        """Whether the conversations at hand are enough to find the loss."""
         return self.detectable is not None and self.detectable <= self.loss
 
 
@@ -76,12 +76,12 @@ def plan_verdict(
     power: float,
     alpha: float,
 ) -> VerdictPlan:
-    """The plan of a verdict on each of these arms but the first, by the tests of `rig compare`.
+    """Plan a verdict on each of these arms except the first, by the tests of `rig compare`.
 
     `alpha` is divided among the arms, as the correction for several of them does at worst.
     """
     spread, level = known.spread, alpha / max(arms - 1, 1)
-    # Repeats that are alike say nothing new, whatever a test makes of them.
+    # Identical repeats say nothing new, even if a test counts them.
     most = MOST_REPEATS if spread.within and conversations > 1 else 0
     enough = (
         count
@@ -109,10 +109,10 @@ def plan_verdict(
 def earlier_spread(
     runs: Runs, method: str, conversations: Collection[str], address: str | None = None
 ) -> KnownSpread | None:
-    """How many conversations flip, by an earlier run: that of this address, or the newest that tells.
+    """Return how many conversations flip, by the run at this address, or the newest suitable one.
 
-    It tells of the same method, with some conversations in common, played by two arms or in repeats. Raises
-    RigError for an address that does not.
+    A run is suitable if it is of the same method, has some conversations in common, and was played by two
+    arms or with repeats. Raises RigError if the run at the address shows no flips.
     """
     if address is not None:
         spread = _spread_of(runs, [address])
@@ -133,7 +133,7 @@ def earlier_spread(
 
 
 def _spread_of(runs: Runs, addresses: Sequence[str]) -> KnownSpread | None:
-    """Of the first arm and each other, the median of what flips; of a single arm, of what repeats decide."""
+    """Return the median flips between the first arm and each other, or what a single arm's repeats decide."""
     options = ComparisonOptions(across_settings=True, one_will_do=True, resamples=100)
     comparison = compare_chosen(runs, choose(runs, addresses), options)
     baseline, *others = comparison.arms
@@ -150,7 +150,7 @@ def _spread_of(runs: Runs, addresses: Sequence[str]) -> KnownSpread | None:
 
 
 def _between(baseline: ArmResult, arm: ArmResult) -> Spread | None:
-    """Of the conversations that both have played."""
+    """Return the spread over the conversations that both arms have played; None if there are none."""
     before = {result.conversation: result for result in baseline.conversations}
     both = [(one, result) for result in arm.conversations if (one := before.get(result.conversation))]
     sides = ([(result.successes, result.repeats) for result in side] for side in zip(*both, strict=True))

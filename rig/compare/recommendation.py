@@ -1,4 +1,4 @@
-"""Which file to ship after a ladder of them: the one decision that every place says first."""
+"""Decide which file to ship after a ladder of them; every report begins with this decision."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -20,14 +20,14 @@ from rig.errors import RigError, counted
 from rig.rates.power import detectable_success_loss
 
 MOST_CONVERSATIONS = 5_000
-"""Nobody would play more to decide."""
+"""More conversations than this are never proposed."""
 
 
 def recommend(comparison: Comparison, loss: float) -> Recommendation | None:
-    """The smallest file whose loss is at most `loss`, a fraction; None unless files of several sizes were
-    compared by a share.
+    """Recommend the smallest file whose loss is at most `loss`, a fraction; None unless files of several
+    sizes were compared by a share.
 
-    Nothing is recommended where an arm has not finished, or the numbers may not be decided by.
+    Nothing is recommended if an arm has not finished, or the rates may not be used for decisions.
     """
     sizes = {arm.label: size for arm in comparison.arms if (size := file_bytes(arm.fingerprint)) is not None}
     if not comparison.pairs or len(set(sizes.values())) < 2 or comparison.metric.format != "percent":
@@ -36,39 +36,39 @@ def recommend(comparison: Comparison, loss: float) -> Recommendation | None:
         return Recommendation(RecommendationKind.CANNOT_TELL, loss, reason=reason)
     pairs = {pair.arm: pair for pair in comparison.pairs}
     decisions = {arm: pair.verdict.decision(loss) for arm, pair in pairs.items()}
-    found, smaller = _decided(sizes, comparison.baseline.label, decisions, loss)
-    still_open = [pairs[arm] for arm in found.undecided]
+    choice, smaller = _decided(sizes, comparison.baseline.label, decisions, loss)
+    still_open = [pairs[arm] for arm in choice.undecided]
     suite, needed = _remedy(comparison, still_open, loss)
-    decided_by = smaller if found.kind is not RecommendationKind.SHIP else [str(found.arm)]
+    decided_by = smaller if choice.kind is not RecommendationKind.SHIP else [str(choice.arm)]
     unclear = sum(pairs[arm].verdict.unclear for arm in decided_by)
-    if found.kind is RecommendationKind.CANNOT_TELL:
-        found = replace(found, reason=_doubt(comparison, still_open, loss))
-    return replace(found, unclear=unclear, suite=suite, needed=needed)
+    if choice.kind is RecommendationKind.CANNOT_TELL:
+        choice = replace(choice, reason=_doubt(comparison, still_open, loss))
+    return replace(choice, unclear=unclear, suite=suite, needed=needed)
 
 
 def recommend_early(
     sizes: Mapping[str, int], baseline: str, decisions: Mapping[str, Decision], loss: float, among: str
 ) -> Recommendation | None:
-    """The same by sequential tests of `loss`, which may be looked at before everything has been played.
+    """Recommend by sequential tests of `loss`, which may be repeated before everything has been played.
 
-    They are about the conversations `among` which they were drawn, which a decision to ship says.
+    They are about the conversations `among` which they were drawn, which the recommendation to ship states.
     """
     if not decisions or len(set(sizes.values())) < 2:
         return None
-    found, _ = _decided(sizes, baseline, decisions, loss)
-    if found.kind is RecommendationKind.SHIP:
-        return replace(found, among=among)
-    if found.kind is RecommendationKind.CANNOT_TELL:
+    choice, _ = _decided(sizes, baseline, decisions, loss)
+    if choice.kind is RecommendationKind.SHIP:
+        return replace(choice, among=among)
+    if choice.kind is RecommendationKind.CANNOT_TELL:
         reason = f"a loss of {points(loss)} has neither been shown nor excluded"
-        return replace(found, reason=reason)
-    return found
+        return replace(choice, reason=reason)
+    return choice
 
 
 def _decided(
     sizes: Mapping[str, int], baseline: str, decisions: Mapping[str, Decision], loss: float
 ) -> tuple[Recommendation, Sequence[str]]:
-    """Whether to ship the smallest arm that passes and is smaller than the baseline, without a reason where
-    nobody can tell; and the arms smaller than that, or else than the baseline.
+    """Return whether to ship the smallest arm that passes and is smaller than the baseline, without a
+    reason if the evidence does not decide; also the arms smaller than that one, or than the baseline.
     """
     arms = sorted((arm for arm in decisions if arm in sizes), key=lambda arm: sizes[arm])
     limit = sizes.get(baseline, float("inf"))
@@ -86,13 +86,13 @@ def _decided(
 
 
 def file_bytes(fingerprint: Mapping[str, Any]) -> int | None:
-    """The size of an arm's file in bytes; None for what is no file, such as a served model."""
+    """Return the size of an arm's file in bytes; None without a file, as for a served model."""
     size = fingerprint.get("model.file_bytes")
     return size if isinstance(size, int) and size > 0 else None
 
 
 def _obstacle(comparison: Comparison) -> str:
-    """Why nothing at all may be decided; empty if something may."""
+    """Return why nothing at all may be decided; empty if something may."""
     if not comparison.declaration.decides:
         return comparison.declaration.caution
     for arm in comparison.arms:
@@ -105,7 +105,7 @@ def _obstacle(comparison: Comparison) -> str:
 
 
 def _doubt(comparison: Comparison, pairs: Sequence[ArmPair], loss: float) -> str:
-    """Why smaller files could be worse."""
+    """Return why smaller files could be worse."""
     if all(pair.verdict.kind is VerdictKind.NOTHING_TO_LOSE for pair in pairs):
         return f"the baseline's {comparison.metric.noun} is as bad as can be, so there is nothing to lose"
     deciding = [pair.verdict for pair in pairs if pair.verdict.kind is VerdictKind.CANNOT_TELL]
@@ -120,14 +120,14 @@ def _doubt(comparison: Comparison, pairs: Sequence[ArmPair], loss: float) -> str
 def _remedy(
     comparison: Comparison, pairs: Sequence[ArmPair], loss: float
 ) -> tuple[LargerSuite | None, int | None]:
-    """The smallest suite of the same method that would show such a loss, if nothing was lost; else how many
-    conversations would.
+    """Return the smallest suite of the same method that would show such a loss, if nothing was lost; or
+    else how many conversations would.
     """
     success = comparison.declaration.is_of_success(comparison.metric)
     if not success or not pairs or any(pair.verdict.kind is VerdictKind.NOTHING_TO_LOSE for pair in pairs):
         return None, None
     level = comparison.alpha / len(comparison.pairs)
-    # Of a loss that is suspected, it is not the silence that more conversations would end.
+    # A suspected loss was seen, so more conversations would not be for seeing it.
     pairs = [pair for pair in pairs if pair.verdict.kind is not VerdictKind.SUSPECTED] or pairs
 
     def would_tell(conversations: int) -> bool:
@@ -145,7 +145,7 @@ def _remedy(
 
 
 def _expected(pair: ArmPair, comparison: Comparison, conversations: int, level: float) -> float:
-    """The loss that would be seen in so many conversations if as many flip, and none are lost."""
+    """Return the loss that this many conversations would show if as many flip, and none are lost."""
     times = conversations / pair.conversations
     flips = (pair.won + pair.lost) * times / 2
     detectable = detectable_success_loss(conversations, round(flips), round(flips), level)
@@ -155,7 +155,7 @@ def _expected(pair: ArmPair, comparison: Comparison, conversations: int, level: 
 
 
 def suites_of(method: str) -> Iterator[tuple[str, int, int]]:
-    """The suites of a method: their names, their conversations and their turns."""
+    """Yield the suites of a method: name, number of conversations, and number of turns."""
     with suppress(RigError):
         owner = methods.get(method)
         names = [*owner.suites()]

@@ -1,4 +1,4 @@
-"""Sequential comparison: arms beside a baseline, looked at after every conversation, as often as you like."""
+"""Sequential comparison: arms beside a baseline, which may be looked at after every conversation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from rig.tasks import in_random_order
 
 @dataclass(frozen=True, slots=True)
 class SequentialArm(ByName):
-    """What is known of an arm's loss: in the `suite`, None if that cannot be said, and in conversations
+    """The evidence on an arm's loss: in the `suite`, None if it says nothing about that, and in conversations
     like these.
     """
 
@@ -34,12 +34,12 @@ class SequentialArm(ByName):
 
     @property
     def judged(self) -> Evidence:
-        """That by which the arm is judged: of the suite where there is one."""
+        """The evidence that decides: on the suite if there is any."""
         return self.suite or self.alike
 
     @property
     def decision(self) -> Decision:
-        """What is decided of the loss that was asked about."""
+        """The decision on the loss that was asked about."""
         kinds = {"shown": Decision.WORSE, "excluded": Decision.PASSES, None: Decision.CANNOT_TELL}
         return kinds[self.judged.found]
 
@@ -47,7 +47,7 @@ class SequentialArm(ByName):
 @dataclass(frozen=True, slots=True)
 class SequentialComparison(ByName):
     """Arms beside a baseline, looked at after every conversation. `loss` is the one asked about, a fraction;
-    the `recommendation` is None unless they are files of several sizes.
+    `recommendation` is None unless the arms are files of several sizes.
     """
 
     store: str
@@ -63,7 +63,7 @@ class SequentialComparison(ByName):
 def compare_sequentially(
     runs: Runs, addresses: Sequence[str], size: float, question: ComparisonOptions | None = None
 ) -> SequentialComparison:
-    """Whether arms lose `size`, a fraction of conversations, or more against the baseline.
+    """Test whether arms lose `size`, a fraction of conversations, or more against the baseline.
 
     Otherwise like `compare`, but each arm is compared with the baseline alone, in the conversations that both
     have finished. Raises RigError also for another metric than success.
@@ -103,8 +103,8 @@ def _looked(baseline: ScoredArm, arm: ScoredArm, size: float, alpha: float, arms
 
 
 def _drawn(baseline: ScoredArm, arm: ScoredArm) -> tuple[DifferenceBounds, float, int | None, str]:
-    """Conversations in a random order, what differences are multiples of, how many these are a sample of,
-    and what to say about that.
+    """Return the differences in a random order, the step that they are multiples of, the number of
+    conversations that they are a sample of, and a note about that.
     """
     planned = [side.chosen.run.conversations for side in (baseline, arm)]
     if baseline.chosen.run.id == arm.chosen.run.id and arm.chosen.run.settings.get("until") is not None:
@@ -129,6 +129,6 @@ def _drawn(baseline: ScoredArm, arm: ScoredArm) -> tuple[DifferenceBounds, float
 
 
 def _mean(outcomes: Sequence[OutcomeBounds]) -> list[OutcomeBounds]:
-    """The repeats of a conversation as one."""
+    """Combine the repeats of a conversation into one."""
     least, most = (float(np.mean(ends)) for ends in list(zip(*outcomes, strict=True))[:2])
     return [OutcomeBounds(least, most, sum(outcome.texts for outcome in outcomes))]

@@ -1,4 +1,4 @@
-"""How two arms differ, by their fingerprints: what a comparison is a comparison of."""
+"""How two arms differ, by their fingerprints: the factors that a comparison is about."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from rig.calls import Json, JsonObject
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """One thing in which an arm differs from the baseline, with the settings that say so.
+    """One thing in which an arm differs from the baseline, with the settings that show it.
 
     `settings` are the baseline's and the arm's values by name, None for a setting that one of them does not
     have.
@@ -19,7 +19,7 @@ class Factor:
     settings: Mapping[str, tuple[Json, Json]]
 
     def as_json(self) -> JsonObject:
-        """Name, and the values of both."""
+        """Return the name, and the values of both."""
         values = {name: {"baseline": was, "arm": now} for name, (was, now) in self.settings.items()}
         return {"factor": self.name, "settings": values}
 
@@ -27,7 +27,7 @@ class Factor:
         if self.name != MODEL:
             return _change(self.name, *next(iter(self.settings.values())))
         if "model.engine" in self.settings:
-            # An oracle has none of a model's settings, so each of these is a difference of its own.
+            # An oracle has none of a model's settings, so each of these differs.
             named = [(factor, makers[0]) for factor, makers, _ in _GROUPS if factor in _OF_ONE_ENGINE]
             others = [(factor, *self.settings[name]) for factor, name in named if name in self.settings]
             return ", ".join([f"{MODEL} ({self._model(0)} -> {self._model(1)})", *starmap(_change, others)])
@@ -37,12 +37,12 @@ class Factor:
         return f"{MODEL} ({was} -> {now})" if was != now else MODEL
 
     def _model(self, side: int) -> str:
-        """The baseline's or the arm's file with its adapter, or the engine of one without a file."""
+        """Return the file of the baseline or the arm with its adapter, or the engine if it has no file."""
         file = self.settings.get("model.file", (None, None))[side] or self.settings["model.engine"][side]
         return " + ".join(filter(None, [str(file), self._adapter(side)]))
 
     def _adapter(self, side: int) -> str:
-        """The adapter, and its scale where the two differ in that; empty if there is none."""
+        """Return the adapter, with its scale if the two differ in that; empty if there is none."""
         parts = (self.settings.get(f"model.adapter{end}", (None, None))[side] for end in ("", "_scale"))
         return " ".join(str(part) for part in parts if part is not None)
 
@@ -68,10 +68,10 @@ _OF_FILE = _of_model(
 _PLANNED = _of_model(
     "cpu_weight_layouts devices flash_attention n_batch n_cpu_moe n_ctx n_gpu_layers n_seq prefill_piece"
 )
-"""What is decided at loading, by what fits."""
+"""Settings that are decided at loading, by what fits."""
 
 _OF_FORMAT = _of_model("native_format several_calls tool_choice thinking thinking_tokens")
-"""What only a model's own form of answers has."""
+"""Settings that only a model's own form of answers has."""
 
 _GROUPS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     (
@@ -110,7 +110,7 @@ _ASKED = {
     "model.flash_attention": "flash_attention",
     "model.chat_template_sha256": "chat_template",
 }
-"""Settings that follow from the model unless the run was told them, by the option that tells."""
+"""Settings that follow from the model unless an option of the run sets them, with that option."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class ArmSettings:
 
 
 def factors(baseline: ArmSettings, arm: ArmSettings) -> tuple[Factor, ...]:
-    """Everything in which two arms differ, the grader aside. None of it where both are the same."""
+    """Return everything in which two arms differ, except the grader."""
     was, now = baseline.fingerprint, arm.fingerprint
     every = dict.fromkeys((*was, *now))
     names = [name for name in every if was.get(name) != now.get(name) and not name.startswith(GRADER)]
@@ -133,10 +133,10 @@ def factors(baseline: ArmSettings, arm: ArmSettings) -> tuple[Factor, ...]:
         if not any(name in makers for name in names):
             continue
         if factor == MODEL and "model.engine" in names:
-            # What another engine calls its settings cannot be compared.
+            # Settings of different engines cannot be compared.
             mine = [name for name in names if name.startswith("model.")]
         else:
-            # What a run was told follows from nothing.
+            # What an option of a run sets does not follow from another setting.
             told = {
                 name
                 for name, option in _ASKED.items()
@@ -152,7 +152,7 @@ def factors(baseline: ArmSettings, arm: ArmSettings) -> tuple[Factor, ...]:
 
 
 def grader_differences(baseline: ArmSettings, arm: ArmSettings) -> tuple[str, ...]:
-    """Names of what differs in the graders' fingerprints, such as the version of a library."""
+    """Return the names of what differs in the graders' fingerprints, such as the version of a library."""
     was, now = baseline.fingerprint, arm.fingerprint
     names = sorted(name for name in was.keys() | now.keys() if name.startswith(GRADER))
     return tuple(name.removeprefix(GRADER) for name in names if was.get(name) != now.get(name))

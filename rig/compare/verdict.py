@@ -14,16 +14,16 @@ from rig.rates.paired import RateDifference
 
 
 class VerdictKind(StrEnum):
-    """What can be said about an arm beside its baseline."""
+    """The verdict on an arm beside its baseline."""
 
     LOSS = "loss found"
-    """Worse, and by more than chance explains at the corrected level."""
+    """Worse by more than chance explains at the corrected level."""
     GAIN = "gain found"
-    """Better, likewise."""
+    """Better by more than chance explains at the corrected level."""
     SUSPECTED = "loss suspected"
-    """Worse, and by more than chance explains by the interval or without the correction, but not with it."""
+    """Worse by more than chance explains by the interval or without the correction, but not with it."""
     NO_LOSS_FOUND = "no loss found"
-    """Neither, though a loss of a size that is named would have been seen."""
+    """Neither worse nor better, although a loss of the stated size would have been seen."""
     NOTHING_TO_LOSE = "nothing to lose"
     """The baseline is as bad as can be, so that no loss could have been seen."""
     CANNOT_TELL = "cannot tell"
@@ -33,9 +33,9 @@ class VerdictKind(StrEnum):
 
 
 class Decision(IntEnum):
-    """What a script is told about a loss of a size: the exit codes of `rig compare` and of gates.
+    """A decision about a loss of a given size: the exit codes of `rig compare` and of gates.
 
-    Code 2 stays that of mistakes on the command line, as everywhere in rig.
+    Code 2 is reserved for mistakes on the command line, as everywhere in rig.
     """
 
     PASSES = 0
@@ -48,11 +48,11 @@ class Decision(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class ArmVerdict(ByName):
-    """What can be said about an arm, and the sentence that says it. All numbers are fractions.
+    """The verdict on an arm, and the sentence that states it. All numbers are fractions.
 
     `seen_above` is the loss above which one would have been seen: with a power of 0.8 at the corrected level,
-    and outside the interval. Only of `no loss found`. `at_least` is the loss or gain that was measured, and
-    `allowed` the largest loss that the interval allows. Where there are `unclear` texts, both are the worst
+    and outside the interval. Only `no loss found` has it. `at_least` is the loss or gain that was measured,
+    and `allowed` the largest loss that the interval allows. If there are `unclear` texts, both are the worst
     over all ways of deciding them, and so is the kind.
     """
 
@@ -64,7 +64,7 @@ class ArmVerdict(ByName):
     unclear: int = 0
 
     def decision(self, size: float) -> Decision:
-        """Whether a loss of more than `size` is found, could have gone unseen, or neither."""
+        """Return whether a loss of more than `size` is found, could have gone unseen, or neither."""
         if self.kind is VerdictKind.LOSS and self.at_least is not None and self.at_least > size:
             return Decision.WORSE
         if self.kind is VerdictKind.NO_LOSS_FOUND:
@@ -78,7 +78,7 @@ class ArmVerdict(ByName):
 
 
 class RecommendationKind(StrEnum):
-    """What follows from a comparison of files."""
+    """The kinds of recommendation after a comparison of files."""
 
     SHIP = "ship"
     """A file smaller than the baseline loses no more than is allowed."""
@@ -89,7 +89,7 @@ class RecommendationKind(StrEnum):
 
 
 class LargerSuite(NamedTuple):
-    """A suite that would decide it, by its name, and about how many seconds the same arms take for it."""
+    """A suite that would decide, by name, and about how many seconds the same arms take for it."""
 
     name: str
     conversations: int
@@ -103,11 +103,11 @@ class LargerSuite(NamedTuple):
 class Recommendation(ByName):
     """The file to ship, and what that rests on.
 
-    `arm` is the label of the file to ship, None where nobody can tell. `loss` is the one that is allowed, a
-    fraction. `undecided` are smaller files that may lose more; `reason` says why a file is kept, or why
-    nobody can tell, and `among` where a file loses no more, if not in all conversations like these. A
-    decision holds however the `unclear` texts are decided. `suite` would decide what is open; where rig has
-    no such suite, about `needed` conversations would.
+    `arm` is the label of the file to ship, None if the evidence does not decide. `loss` is the one that is
+    allowed, a fraction. `undecided` are smaller files that may lose more; `reason` says why a file is kept,
+    or why the decision is open, and `among` where a file loses no more, if not in all conversations like
+    these. A decision holds however the `unclear` texts are decided. `suite` would decide what is open; where
+    rig has no such suite, about `needed` conversations would.
     """
 
     kind: RecommendationKind
@@ -121,7 +121,7 @@ class Recommendation(ByName):
     needed: int | None = None
 
     def text(self, names: Mapping[str, str] | None = None) -> str:
-        """The decision in a sentence that calls arms by their `names`, else by their labels."""
+        """Return the decision in a sentence that calls arms by their `names`, or else by their labels."""
         called = names or {}
         shipped, *others = (called.get(label, label) for label in (self.arm or "", *self.undecided))
         if self.kind is RecommendationKind.CANNOT_TELL:
@@ -136,7 +136,7 @@ class Recommendation(ByName):
         return text
 
     def as_json(self) -> JsonObject:
-        """All of it by name, and the sentence as `text`."""
+        """Return all fields by name, and the sentence as `text`."""
         return ByName.as_json(self) | {"text": self.text()}
 
     def _remedy(self) -> str:
@@ -146,7 +146,7 @@ class Recommendation(ByName):
 
 
 def points(loss: float) -> str:
-    """A loss, a fraction, in points."""
+    """Format a loss, a fraction, in points."""
     return counted(round(100 * loss, 4), "point")
 
 
@@ -158,9 +158,9 @@ def _duration(seconds: float) -> str:
 
 
 def settled(verdicts: Sequence[ArmVerdict], metric: Metric, unclear: int) -> ArmVerdict:
-    """The verdict that holds however unclear texts are decided, from those at the ends of what they can be.
+    """Return the verdict that holds however unclear texts are decided, from those at the ends of their range.
 
-    The first counts them as wrong. Where the ends do not agree, the texts decide, and nobody can tell.
+    The first counts them as wrong. If the ends disagree, the texts decide, and the verdict is `cannot tell`.
     """
     kinds = {verdict.kind for verdict in verdicts}
     if len(kinds) == 1:
@@ -193,8 +193,8 @@ def verdict(
     *,
     is_success: bool = False,
 ) -> ArmVerdict:
-    """The verdict on an arm by one metric; `flips` are the conversations won and lost. That it is
-    about success (`is_success`) need not be said.
+    """Return the verdict on an arm by one metric; `flips` are the conversations won and lost. With
+    `is_success`, the metric is not mentioned.
 
     A loss or a gain is found when the corrected p-value is at most `alpha`. Otherwise the absence of one is
     stated together with the loss that would have been seen: the larger of the detectable difference and of
@@ -222,7 +222,7 @@ def verdict(
             p = f"{difference.p:.3f}, corrected for the number of arms {p}"
         text = f"{VerdictKind.SUSPECTED}, not shown: {_measured(metric, difference)}; p {p}"
         return ArmVerdict(VerdictKind.SUSPECTED, text, None, abs(worse), allowed)
-    # By how much a rate can become worse at most.
+    # The most by which the rate can become worse.
     to_lose = baseline.value
     if metric.better != "higher":
         to_lose = 1 - baseline.value if metric.format == "percent" else math.inf
@@ -239,7 +239,7 @@ def verdict(
         text = f"cannot tell: with {counted(conversations, 'conversation')} {worst} {doubt}"
         return ArmVerdict(VerdictKind.CANNOT_TELL, text)
     seen = max(difference.detectable or 0.0, allowed)
-    # Rounded up: what is claimed to be seen must not be less than what is.
+    # Rounded up: the verdict must not claim that smaller losses are seen than really are.
     hundredths = math.ceil(100 * seen - 1e-9)
     above = metric.amount(hundredths / 100) if metric.format == "number" else counted(hundredths, "point")
     where = "" if is_success else f"in {metric.noun} "
@@ -253,7 +253,7 @@ def verdict(
 
 
 def _measured(metric: Metric, difference: RateDifference) -> str:
-    """The difference in words, with its interval the same way round."""
+    """Return the difference in words, with its interval in the same direction."""
     value, low, high = (end or 0.0 for end in (difference.value, difference.low, difference.high))
     direction, bounds = ("lower", (-high, -low)) if value < 0 else ("higher", (low, high))
     unit = " points" if metric.format == "percent" else ""

@@ -37,15 +37,15 @@ from rig.store import Runs, RunWriter, StoredRun
 from rig.tasks import require_unique
 
 SUITE = "labels"
-"""What a run of labels names as what it judges."""
+"""The name of the suite in a run of labels."""
 
 SEED = 20_231_001
 OURS = CONVERSATIONS / "labels"
 LARGEST = 256 << 20
-"""Bytes of a file that is read."""
+"""The most bytes of a file of labels."""
 
 FIRST, SECOND = "0", "1"
-"""What the answers of an item are called."""
+"""The names of an item's answers."""
 
 
 _Vote = Annotated[int, Field(strict=True, ge=0, le=1)]
@@ -72,7 +72,7 @@ class _Item(Foreign):
 
 
 def load_labels(place: Path, votes: int, pair_votes: int) -> Labels:
-    """The labels of a folder or file. Raises RigError if it is not one."""
+    """Read the labels of a folder or file. Raises RigError if there are none, or one cannot be read."""
     paths = [place] if place.is_file() else sorted(place.glob("*.json"))
     answers: list[Judgement] = []
     pairs: list[Judgement] = []
@@ -120,19 +120,19 @@ class Upstream(NamedTuple):
 
 
 def majority(votes: Sequence[int]) -> set[int]:
-    """The most frequent of the votes."""
+    """Return the most frequent votes."""
     counts = Counter(votes)
     return {vote for vote, count in counts.items() if count == max(counts.values())}
 
 
 def agreement(votes: Sequence[int], reference: Sequence[int]) -> float:
-    """How likely one of the most frequent votes is the same on both sides."""
+    """Return the chance that a vote drawn from the most frequent ones of each side is the same."""
     ours, theirs = majority(votes), majority(reference)
     return len(ours & theirs) / (len(ours) * len(theirs))
 
 
 def upstream(votes: Sequence[Sequence[int]], humans: Sequence[Sequence[int]]) -> Upstream | None:
-    """Upstream's measures of an evaluator's votes, each item's beside those of people; None without items."""
+    """Return upstream's measures of votes against those of people, item by item; None without items."""
     if not votes:
         return None
     scores = [[agreement([vote], human) for vote in ours] for ours, human in zip(votes, humans, strict=True)]
@@ -152,12 +152,12 @@ def _correlation(votes: Sequence[int], humans: Sequence[int]) -> float:
 
 
 def accuracy(labels: Sequence[Label], truth: Sequence[Label]) -> Estimate:
-    """The share of items that are right, with its interval over items."""
+    """Return the share of items that are right, with its interval over items."""
     return share([float(one == other) for one, other in zip(labels, truth, strict=True)])
 
 
 def kappa(decided: Sequence[Label], truth: Sequence[Label]) -> Estimate:
-    """Cohen's kappa with the percentile interval of a bootstrap over items; 0 is chance."""
+    """Return Cohen's kappa with the percentile interval of a bootstrap over items; 0 is chance."""
     labels = sorted({*decided, *truth}, key=str)
     numbers = {label: number for number, label in enumerate(labels)}
     ours = np.array([numbers[label] for label in decided])
@@ -194,19 +194,19 @@ class LabelAgreement(ByName):
 
     @property
     def is_chance(self) -> bool:
-        """Whether it is no better than chance, as far as its interval can tell."""
+        """Whether the judge may be no better than chance, by the interval of kappa."""
         return self.kappa.low is None or self.kappa.low <= 0
 
     def as_json(self) -> JsonObject:
-        """All of it by name."""
+        """Return all fields by name."""
         upstream = self.upstream._asdict() if self.upstream else None
         return {**ByName.as_json(self), "upstream": upstream, "is_chance": self.is_chance}
 
 
 def measure(store: Path, run: StoredRun) -> LabelAgreement:
-    """What a run of labels says of its judge, by those that it had to decide.
+    """Measure a judge by a run of labels, over the answers that it had to decide.
 
-    An answer without an end, or that gives up, fails by rule.
+    Answers without an end, or that give up, are left out: they fail by rule.
     """
     rows = [
         row
@@ -222,7 +222,7 @@ def measure(store: Path, run: StoredRun) -> LabelAgreement:
         labels = [row.task.preferred for row in rows]
         shares = (fmean(vote.share for vote in row.votes) for row in rows)
         decided = [None if share == 0.5 else int(share > 0.5) for share in shares]
-        # What each vote says, once for each order in which it was asked, unless it is undecided.
+        # The side that each vote chose, once for each order in which it was asked, unless undecided.
         asked = ([vote.orders or (vote.winner,) for vote in row.votes] for row in rows)
         cast_votes = [[side for sides in of_row for side in sides if side is not None] for of_row in asked]
         flips = [float(vote.is_flip) for vote in votes if vote.is_compared]
@@ -249,7 +249,7 @@ def _majority(votes: Iterable[int]) -> Label:
 
 
 def judge_of(settings: JsonObject) -> JsonObject:
-    """Who judges and how, out of what a run was started with: equal for equal judges."""
+    """Return who judges and how, from the settings of a run: equal for equal judges."""
     how = ("temperature", "sampling", "max_tokens", "kv", "chat_template", "grammar", "format", "seed")
     set_options = dict(text.split("=", 1) for text in settings.get("set", ()))
     of_method = {name: set_options.get(name) for name in ("evaluator", "reason")}
@@ -257,7 +257,7 @@ def judge_of(settings: JsonObject) -> JsonObject:
 
 
 def remark_on(store: Path, settings: JsonObject, method: str) -> Remark:
-    """What has to be said about the judge of a run with these settings, by its latest calibration."""
+    """Return the remark on the judge of a run with these settings, by its latest calibration."""
     name = Path(str(judge_of(settings)["models"][0])).name.removesuffix(".gguf")
     run = None
     if store.is_file():
@@ -278,7 +278,7 @@ def remark_on(store: Path, settings: JsonObject, method: str) -> Remark:
 
 
 def estimate(number: Estimate) -> str:
-    """A number with its interval."""
+    """Format a number with its interval."""
     if number.value is None:
         return "-"
     if number.low is None or number.high is None:
@@ -287,7 +287,7 @@ def estimate(number: Estimate) -> str:
 
 
 def note(store: Path, calibrated: StoredRun) -> None:
-    """Say with every run of the same judge what its calibration says, those being written excepted."""
+    """Add the result of a calibration to every run of the same judge that is not running."""
     settings, method = calibrated.settings, calibrated.declaration.method
     caution = remark_on(store, settings, method)
     with Runs.open(store) as runs:

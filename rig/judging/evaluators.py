@@ -1,8 +1,8 @@
 """Evaluators: how a judge is asked. They are folders as in upstream, rig's own and the user's.
 
-A folder holds `config.yaml` and a template of prompts, in either of upstream's two dialects. rig takes the
-functions, the prompts, the temperature and the maximum answer length from it, and ignores the keys of the
-online service.
+A folder holds `config.yaml` and a template of prompts, in either of upstream's two dialects. rig reads the
+functions, the prompts, the temperature and the maximum answer length, and ignores the keys of the online
+service.
 """
 
 import hashlib
@@ -24,10 +24,10 @@ from rig.files import read_text
 DEFAULT = "default"
 OURS = Path(__file__).with_name("prompts")
 VARIABLE = "RIG_EVALUATORS"
-"""The environment variable that names folders of the user's own evaluators."""
+"""The environment variable with folders of the user's own evaluators."""
 
 LARGEST, LARGEST_YAML = 1 << 20, 1 << 15
-"""Bytes of a template and of a configuration, which is read slowly."""
+"""The most bytes of a template, and of a configuration, which is slow to read."""
 
 Kind: TypeAlias = Literal["status", "normalized", "chat", "rule"]
 """How votes are made: by the statuses of answers, by steps and details, by one question, or by a rule."""
@@ -59,7 +59,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "check_solve_query": ("query", "final_answer"),
     "choose_preference": ("task_description", "answers"),
 }
-"""What can stand in the prompt of each function."""
+"""The fields that the prompt of each function can have."""
 
 _FUNCTION = re.compile(
     r"<function>\s*<name>(.*?)</name>\s*<description>(.*?)</description>\s*</function>", re.DOTALL
@@ -69,9 +69,9 @@ _FIELD = re.compile(r"\{\{|\}\}|\{(\w*)\}")
 
 
 class JudgeFunction(NamedTuple):
-    """A question that a judge can be asked: its verdict has these `parameters`, a JSON Schema.
+    """A question for a judge, whose verdict has these `parameters`, a JSON Schema.
 
-    `system` and `prompt` are what the judge reads, with fields in braces in the latter.
+    `system` and `prompt` are what the judge reads; `prompt` has fields in braces.
     """
 
     name: str
@@ -81,7 +81,7 @@ class JudgeFunction(NamedTuple):
     prompt: str
 
     def filled(self, fields: Mapping[str, str]) -> str:
-        """The prompt with its fields."""
+        """Return the prompt with its fields filled in."""
 
         def shown(match: re.Match[str]) -> str:
             name = match.group(1)
@@ -98,7 +98,7 @@ class JudgeFunction(NamedTuple):
 
 @dataclass(frozen=True)
 class Evaluator:
-    """A way to judge. `sha256` is of all that it says, `place` is where it is from."""
+    """A way to judge. `sha256` is of its configuration and template, `place` is the folder it comes from."""
 
     name: str
     kind: Kind
@@ -109,14 +109,14 @@ class Evaluator:
     place: Path
 
     def function(self, name: str) -> JudgeFunction:
-        """The function of this name. Raises RigError if the evaluator has none."""
+        """Return the function of this name. Raises RigError if the evaluator has none."""
         if name not in self.functions:
             raise RigError(f"the evaluator {self.name} has no function {name}, which this judgement needs")
         return self.functions[name]
 
 
 def known() -> dict[str, Path]:
-    """The evaluators that are known by name: ours, and those in the folders that the user names."""
+    """Return the folders of evaluators by name: rig's own, and those in the folders that the user names."""
     places = [OURS, *map(Path, filter(None, os.environ.get(VARIABLE, "").split(os.pathsep)))]
     folders = (folder for place in places if place.is_dir() for folder in sorted(place.iterdir()))
     by_name: dict[str, Path] = {}
@@ -127,7 +127,7 @@ def known() -> dict[str, Path]:
 
 
 def find(text: str) -> Evaluator:
-    """The evaluator of this name, or the one in this folder. Raises RigError if there is none."""
+    """Return the evaluator of this name or in this folder. Raises RigError if there is none."""
     folders = known()
     if text in RULES:
         told = hashlib.sha256(f"{text} 1".encode()).hexdigest()
@@ -170,7 +170,7 @@ class _Config(Foreign):
 
 
 def load(folder: Path) -> Evaluator:
-    """The evaluator in a folder. Raises RigError if it is not one."""
+    """Read the evaluator in a folder. Raises RigError if it is not one."""
     config_path = folder / "config.yaml"
     config_text = read_text(config_path, LARGEST_YAML)
     try:

@@ -35,7 +35,7 @@ NOBODY = "nobody"
 
 @dataclass(frozen=True)
 class JudgeSettings:
-    """Whose answers are judged, against whose if it is a comparison, and how a judge is asked."""
+    """Whose answers are judged, by which evaluator, and for a comparison the reference and the orders."""
 
     answers: str
     evaluator: Evaluator
@@ -45,7 +45,7 @@ class JudgeSettings:
 
     @property
     def fingerprint(self) -> JsonObject:
-        """All that can change a verdict but the judge."""
+        """Everything that can change a verdict, except the judge."""
         return {
             "protocol": "judging",
             "answers_of": self.answers,
@@ -76,7 +76,7 @@ def _course(voting: Voting[Result], evaluator: Evaluator, reason: ReasonPlace) -
 
 
 def _verdict(prediction: Prediction, evaluator: Evaluator, question: Question) -> Verdict:
-    """The verdict that a prediction is; None if it is not one."""
+    """Return the verdict of a prediction; None if it is not a valid one."""
     function = evaluator.function(question.function)
     if prediction.call is None or prediction.call.name != function.name:
         return None
@@ -84,15 +84,15 @@ def _verdict(prediction: Prediction, evaluator: Evaluator, question: Question) -
 
 
 def _is_of_query(question: Question, prediction: Prediction, evaluator: Evaluator) -> bool:
-    """Whether this is a verdict on the query alone, whoever answered it."""
+    """Return whether this is a verdict on the query alone, whoever answered it."""
     return question.is_of_task and _verdict(prediction, evaluator, question) is not None
 
 
 class JudgingSetup(Setup):
-    """Judging needs no world. What is found out about a query is kept for the next answer to it.
+    """Judging needs no world. A verdict on a query is kept for the next answer to it.
 
-    Votes are on whether an answer solves its query or, where there is a reference, which of two is better.
-    `verdicts` are what the judge said of queries, for any model's answer.
+    Votes are on whether an answer solves its query or, with a reference, which of two is better.
+    `verdicts` are the judge's verdicts on queries, which hold for any model's answer.
     """
 
     settings: JudgeSettings
@@ -111,11 +111,11 @@ class JudgingSetup(Setup):
         return Grading(name, voting.VERSION, "", told)
 
     def meet(self, models: Mapping[str, Model]) -> None:
-        """Measure prompts by the judge that judges now."""
+        """Note the judge, by whose context prompts are measured."""
         self._judge = models[JUDGE]
 
     def cut(self, ask: Callable[[Cut], Request]) -> Cut:
-        """The least cut with which a request leaves room for an answer."""
+        """Return the least cut with which a request leaves room for an answer."""
         judge = self._judge
 
         def has_room(cut: Cut) -> bool:
@@ -125,12 +125,12 @@ class JudgingSetup(Setup):
         return fit(has_room)
 
     def remember(self, task: Judgement, turns: Sequence[PlayedTurn]) -> None:
-        """Know what the judge said of queries before."""
+        """Take over the judge's earlier verdicts on queries."""
         for played in turns:
             self.recall(task, self.settings, played)
 
     def recall(self, task: Judgement, settings: JudgeSettings, played: PlayedTurn) -> Any:
-        """The vote of a turn, None if its steps are another's. What it says of the query is remembered."""
+        """Return the vote of a turn, None if its steps do not fit. Its verdict on the query is remembered."""
         course = self.course(task, settings, played.turn)
         try:
             question, _ = next(course)
@@ -151,14 +151,14 @@ class JudgingSetup(Setup):
             raise RigError(f"{task.name}: nobody called {unknown[0]!r} has answers; choose from: {there_are}")
 
     def votes(self, task: Judgement, turns: Sequence[PlayedTurn], settings: JudgeSettings) -> list[Any]:
-        """The votes that were made, read again from their steps."""
+        """Return the votes that were made, read again from their steps."""
         episode = Votes(self, task, settings, Where(0, task.name), lambda _: None)
         for turn in turns:
             episode.resume(turn)
         return episode.results
 
     def course(self, task: Judgement, settings: JudgeSettings, number: int) -> Course[Any]:
-        """The vote of a number, as a generator of questions."""
+        """Return the vote of this number as a generator of questions."""
         first, second = settings.reference, settings.answers
         evaluator = settings.evaluator
         if not first:
@@ -176,7 +176,7 @@ class JudgingSetup(Setup):
 
 
 class Votes(Episode):
-    """Votes on one judgement, one after another: each is a turn."""
+    """The votes on one judgement, one after another: each is a turn."""
 
     setup: JudgingSetup
     task: Judgement
@@ -187,7 +187,7 @@ class Votes(Episode):
         self.results: list[Any] = []
 
     def resume(self, played: PlayedTurn) -> None:
-        """Take in a vote that was made before, and what was said of the query."""
+        """Take over a vote that was made before, and its verdict on the query."""
         result = self.setup.recall(self.task, self.settings, played)
         if result is None:
             raise RigError("a vote is not whole; it cannot be read")
@@ -195,7 +195,7 @@ class Votes(Episode):
         self.played.append(played)
 
     def speak(self) -> Asking:
-        """Make the vote."""
+        """Make a vote."""
         course = self.setup.course(self.task, self.settings, self.turn)
         try:
             asked = next(course)
@@ -207,7 +207,7 @@ class Votes(Episode):
             self.results.append(stop.value)
 
     def _answer(self, question: Question, reason: ReasonPlace) -> Generator[Ask, Prediction, Step]:
-        """What the judge says to a question, or said when it was asked before."""
+        """Return the judge's answer to a question, or the earlier one if it was asked before."""
         earlier = self.setup.verdicts.get(self.task.query_id) if question.is_of_task else None
         if earlier is not None:
             return self._step(replace(earlier, usage=Usage()), {"asked": "before"})
@@ -233,7 +233,7 @@ class Votes(Episode):
         return Step(prediction, executed, role=JUDGE)
 
     def score(self) -> Score:
-        """What the votes are counted as, by the rules of now."""
+        """Return the score of the votes, by the present rules."""
         if self.settings.reference:
             return voting.win_score(self.results, self.played)
         model, rules = self.settings.answers, self.setup.rules
@@ -241,7 +241,7 @@ class Votes(Episode):
 
 
 class Judging(Method):
-    """What the two methods have in common. The role that is evaluated is the judge's."""
+    """What the two methods have in common. The evaluated role is the judge's."""
 
     roles: tuple[str, ...] = (JUDGE,)
     episode = Votes

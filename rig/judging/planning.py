@@ -1,4 +1,4 @@
-"""Plan a run from what should be judged: a judge plays, and every model is an arm."""
+"""Plan a run from what should be judged: the judge plays, and every model is an arm."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,7 +31,7 @@ class JudgingRequest:
 
     `places` are runs of the store or folders of answers. With `against`, the name of a model or arm, all
     others are compared with it. `options` are those of the engine, as for a run. `rules` are options of the
-    method. `judge` is None for an evaluator that asks nobody.
+    method. `judge` is None for an evaluator that needs no judge.
     """
 
     places: tuple[str, ...]
@@ -49,7 +49,7 @@ class JudgingRequest:
 
 
 def plan_judging(request: JudgingRequest, store: Path, name: str | None = None) -> Plan:
-    """The plan of a judging run. Raises RigError for anything that would stop it; writes nothing."""
+    """Plan a judging run. Raises RigError for anything that would stop it; writes nothing."""
     method = PASS if request.against is None else WIN
     evaluator = find(request.evaluator)
     tasks = gather(request, store, request.votes or (VOTES[method] if evaluator.kind != "rule" else 1))
@@ -65,7 +65,7 @@ def plan_votes(
     store: Path,
     name: str | None = None,
 ) -> Plan:
-    """The plan of a run of these judgements, all with the same number of votes."""
+    """Plan a run of these judgements, all with the same number of votes."""
     method = PASS if request.against is None else WIN
     models = list(dict.fromkeys(model for task in tasks for model in task.answers))
     if request.against is not None and request.against not in models:
@@ -82,7 +82,7 @@ def plan_votes(
 
 
 def gather(request: JudgingRequest, store: Path, votes: int) -> list[Judgement]:
-    """What will be judged, from all places together."""
+    """Return the judgements of all places together."""
     answers: list[ModelAnswers] = []
     tasks: list[Judgement] = []
     for text in request.places:
@@ -102,7 +102,7 @@ def gather(request: JudgingRequest, store: Path, votes: int) -> list[Judgement]:
 
 
 def _with_passes(tasks: Sequence[Judgement], store: Path, text: str) -> list[Judgement]:
-    """The judgements with what an earlier run of judging says of the answers: who passes, and by what."""
+    """Return the judgements with the passes and statuses of answers from an earlier judging run."""
     with Runs.open(store) as runs:
         run = runs.get(text)
     rules, votes = read_votes(store, run)
@@ -122,7 +122,7 @@ def _with_passes(tasks: Sequence[Judgement], store: Path, text: str) -> list[Jud
 
 
 def merged(ours: Sequence[Judgement], theirs: Sequence[Judgement]) -> list[Judgement]:
-    """The judgements of two places as one: queries by name, the answers to each side by side.
+    """Merge the judgements of two places: queries by name, the answers to each side by side.
 
     Raises RigError if both have answers by the same model.
     """
@@ -164,7 +164,7 @@ def _options(request: JudgingRequest, method: str, evaluator: Evaluator, judged:
 
 
 def _check_votes(evaluator: Evaluator, method: str, votes: int, options: Options) -> None:
-    """Raise RigError where votes would be the same question to a judge that always answers alike."""
+    """Raise RigError if votes would repeat the same question to a judge that always answers alike."""
     if evaluator.kind == "rule" or all(settings.draws for settings in options.engines().values()):
         return
     if not can_judge(evaluator, method):
@@ -184,7 +184,7 @@ def _check_votes(evaluator: Evaluator, method: str, votes: int, options: Options
 
 
 def can_judge(evaluator: Evaluator, method: str) -> bool:
-    """Whether an evaluator can say whether answers pass, or which of two wins."""
+    """Return whether an evaluator can decide whether answers pass, or which of two wins."""
     return evaluator.kind == "rule" or any(name in evaluator.functions for name in _DECIDING[method])
 
 

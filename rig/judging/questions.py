@@ -25,7 +25,7 @@ WHOLE = 1 << 30
 
 
 class Cut(NamedTuple):
-    """How many characters of each thing are shown at most."""
+    """The most characters to show of each thing."""
 
     responses: int = WHOLE
     words: int = WHOLE
@@ -33,7 +33,7 @@ class Cut(NamedTuple):
 
 
 class Question(NamedTuple):
-    """One question. `fields` are those of its prompt, by how much is cut; `values` are the possible answers.
+    """One question. `fields` returns the fields of its prompt for a cut; `values` are the possible answers.
 
     `is_of_task` says that the question is only about the query, and not about who tried to solve it.
     """
@@ -47,11 +47,11 @@ class Question(NamedTuple):
 def request(
     function: JudgeFunction, question: Question, key: StepKey, vote: int, place: ReasonPlace, cut: Cut
 ) -> Request:
-    """A question as a judge is asked it. Each vote lists the choices in another order."""
+    """Return the request for a question. Each vote lists the choices in another order."""
     properties: JsonObject = {REASON: _REASON} if place == "first" else {}
     for name, schema in function.parameters["properties"].items():
         if values := _values(name, schema, question):
-            # In their own order for the first vote, in another for each of the next.
+            # In their own order for the first vote, and in a different one for each later vote.
             orders = list(itertools.islice(itertools.permutations(values), 120))
             described = {"description": schema["description"]} if "description" in schema else {}
             properties[name] = {"enum": list(orders[vote % len(orders)]), **described}
@@ -74,7 +74,7 @@ INSTRUCTIONS = "You are a careful and impartial judge."
 
 
 def variations(function: JudgeFunction, question: Question) -> int:
-    """In how many orders the choices of a question can be listed."""
+    """Return in how many orders the choices of a question can be listed."""
     properties = function.parameters["properties"].items()
     return math.prod(math.factorial(len(_values(name, schema, question))) for name, schema in properties)
 
@@ -92,7 +92,7 @@ def _values(name: str, schema: JsonObject, question: Question) -> Sequence[Json]
 
 
 def read(arguments: Any, function: JudgeFunction, question: Question) -> JsonObject | None:
-    """A verdict, if it is one that could be asked for: the judge may have had no grammar."""
+    """Return the arguments if they are a valid verdict, else None: the judge may have had no grammar."""
     if not isinstance(arguments, dict):
         return None
     for name, schema in function.parameters["properties"].items():
@@ -111,7 +111,7 @@ LARGEST_SHOWN = 1 << 20
 
 
 def fit(fits: Callable[[Cut], bool]) -> Cut:
-    """The least cut with which a question fits; the greatest where none does."""
+    """Return the least cut with which a question fits; the greatest if none does."""
     cut = Cut()
     for part in Cut._fields:
         if fits(cut):
@@ -126,13 +126,13 @@ def fit(fits: Callable[[Cut], bool]) -> Cut:
 
 
 def shortened(text: str, most: int) -> str:
-    """A text with its end left out, which is said, unless the words that say so take as much room."""
+    """Cut off the end of a text and note that, unless the note takes as much room."""
     cut = f"{text[:most]}[... {len(text) - most} characters left out]"
     return text if len(text) <= max(most, len(cut)) else cut
 
 
 def answer_json(solution: Solution, cut: Cut, most_final: int = WHOLE) -> str:
-    """A solution as a judge reads it."""
+    """Return a solution as a judge reads it."""
     return readable(
         {
             "total_steps": solution.total_steps,
@@ -143,12 +143,12 @@ def answer_json(solution: Solution, cut: Cut, most_final: int = WHOLE) -> str:
 
 
 def details_json(solution: Solution, cut: Cut) -> str:
-    """The path of a solution as a judge reads it."""
+    """Return the path of a solution as a judge reads it."""
     return readable([_node(root, cut) for root in solution.details])
 
 
 def task_json(solution: Solution, cut: Cut) -> str:
-    """A query and what is on offer to solve it."""
+    """Return a query and the tools for it as a judge reads them."""
     tools = [_tool(tool, cut.tools) for tool in solution.tools]
     return readable({"query": solution.query, "available_tools": tools})
 

@@ -26,7 +26,7 @@ from rig.store import Runs, StoredRun
 
 
 def finished(store: Path, text: str) -> tuple[StoredRun, list[Finished]]:
-    """A run, and its finished tasks. Raises RigError if there are none."""
+    """Return a run and its finished tasks. Raises RigError if there are none."""
     with Runs.open(store) as runs:
         run = runs.get(text)
         method, setup, settings_by_arm = methods.get(run.declaration.method), setup_of(run), settings_of(run)
@@ -55,7 +55,7 @@ def finished(store: Path, text: str) -> tuple[StoredRun, list[Finished]]:
 
 
 def judgements_of_run(store: Path, text: str, votes: int) -> list[Judgement]:
-    """What there is to judge in a run: its tasks, each with the answers of all arms."""
+    """Return the judgements of a run: its tasks, each with the answers of all arms."""
     run, rows = finished(store, text)
     answers: dict[str, dict[str, Solution | None]] = {}
     truths: dict[str, dict[str, bool]] = {}
@@ -73,26 +73,26 @@ def judgements_of_run(store: Path, text: str, votes: int) -> list[Judgement]:
 
 
 class TaskVotes(NamedTuple):
-    """The votes on one judgement: `model` is whose answer was judged, `settings` how."""
+    """The votes on one judgement. `model` gave the answer, `settings` say how it was judged."""
 
     model: str
     task: Judgement
     settings: JudgeSettings
     votes: Sequence[Any]
-    """Each a `StatusVote`, or a `PreferenceVote` where there is a reference."""
+    """Each is a `StatusVote`, or a `PreferenceVote` if there is a reference."""
 
     @property
     def on_answer(self) -> tuple[Vote, ...]:
-        """What the votes on an answer say."""
+        """The votes on an answer."""
         return tuple(vote.vote for vote in self.votes)
 
     def tally(self, rules: VoteRules) -> judgements.Tally:
-        """The votes on an answer, counted by these rules."""
+        """Count the votes on an answer by these rules."""
         return judgements.tally(self.on_answer, rules, f"{self.model}/{self.task.query_id}")
 
 
 def read_votes(store: Path, run: StoredRun) -> tuple[VoteRules, list[TaskVotes]]:
-    """The votes of the finished judgements of a run. Raises RigError for a run of another kind."""
+    """Read the votes of a run's finished judgements. Raises RigError for a run of another method."""
     setup = setup_of(run)
     if not isinstance(setup, JudgingSetup):
         method = run.declaration.method
@@ -108,7 +108,7 @@ def read_votes(store: Path, run: StoredRun) -> tuple[VoteRules, list[TaskVotes]]
 
 
 def write_results(store: Path, run: StoredRun, directory: Path, *, raw: bool = False) -> list[Path]:
-    """Write upstream's files, of pass rates or preferences, all or none (`rig.methods.paper`)."""
+    """Write upstream's files of pass rates or preferences, all or none (`rig.methods.paper`)."""
     rules, votes_of_run = read_votes(store, run)
     rows: list[Any] = []
     for row in votes_of_run:
@@ -127,9 +127,10 @@ def write_results(store: Path, run: StoredRun, directory: Path, *, raw: bool = F
 
 @dataclass(frozen=True)
 class PassRates(ByName):
-    """What votes say of one model's answers to `queries`; the pass rate by how the last votes saw the task.
+    """The rates of one model's answers to `queries`. `by_task` counts passes and queries by task status.
 
-    `sopr` is StableToolBench's: the mean over rounds of votes, `sopr_std` its deviation from round to round.
+    The status is that of the last vote. `sopr` is StableToolBench's solvable pass rate: the mean over rounds
+    of votes; `sopr_std` is its deviation from round to round.
     """
 
     model: str
@@ -142,14 +143,14 @@ class PassRates(ByName):
     true_pass_rate: Estimate | None = None
 
     def as_json(self) -> JsonObject:
-        """All of it by name."""
+        """Return all fields by name."""
         by_task = {name: {"passes": of[0], "queries": of[1]} for name, of in self.by_task.items()}
         return ByName.as_json(self) | {"by_task": by_task}
 
 
 @dataclass(frozen=True)
 class WinRates(ByName):
-    """What votes say of one model's answers against those of a reference."""
+    """The rates of one model's answers against those of a reference."""
 
     model: str
     reference: str
@@ -169,7 +170,7 @@ def _by_model(votes: Sequence[TaskVotes]) -> dict[str, list[TaskVotes]]:
 
 
 def pass_rates(votes: Sequence[TaskVotes], rules: VoteRules) -> list[PassRates]:
-    """The rates of every model, by these rules. A query without an answer has failed."""
+    """Return the rates of every model, by these rules. A query without an answer has failed."""
     rates = []
     for model, rows in _by_model(votes).items():
         tallies = [row.tally(rules) for row in rows]
@@ -183,18 +184,18 @@ def pass_rates(votes: Sequence[TaskVotes], rules: VoteRules) -> list[PassRates]:
         # The solvable pass rate of each round of votes.
         rounds = [judgements.sopr(votes) for votes in zip(*(row.on_answer for row in rows), strict=False)]
         truths = [float(row.task.truths[model]) for row in rows if model in row.task.truths]
-        known = fmean(tallied.variance for tallied in tallies), share(truths) if truths else None
-        rates.append(PassRates(model, len(rows), share(passes), *_of_rounds(rounds), by_task, *known))
+        measures = fmean(tallied.variance for tallied in tallies), share(truths) if truths else None
+        rates.append(PassRates(model, len(rows), share(passes), *_of_rounds(rounds), by_task, *measures))
     return rates
 
 
 def _of_rounds(rounds: Sequence[float]) -> tuple[float | None, float | None]:
-    """The mean over rounds, and its deviation."""
+    """Return the mean over rounds and their standard deviation."""
     return (fmean(rounds), pstdev(rounds)) if rounds else (None, None)
 
 
 def rates_of(results: Results) -> PassRates | WinRates:
-    """The rates of a file of results of upstream's."""
+    """Return the rates of one of upstream's files of results."""
     if isinstance(results.votes, judgements.RecordedPasses):
         passes = [float(vote) for vote in results.votes.passes.values()]
         of_rounds = _of_rounds(results.votes.sopr)
@@ -204,7 +205,7 @@ def rates_of(results: Results) -> PassRates | WinRates:
 
 
 def win_rates(votes: Sequence[TaskVotes]) -> list[WinRates]:
-    """The rates of every candidate."""
+    """Return the rates of every candidate."""
     rates = []
     for model, rows in _by_model(votes).items():
         shares = [fmean(vote.share for vote in row.votes) for row in rows]
@@ -219,7 +220,7 @@ def _of_shares(model: str, reference: str, shares: Sequence[float], bias: Estima
     halves = np.array([float(share > 0.5) + 0.5 * float(share == 0.5) for share in shares])
     win_half = mean_interval(halves, np.ones(len(halves)), 0.05)
     if win_half.low is not None and win_half.high is not None:
-        # A mean of halves is not a share, but within 0 and 1.
+        # A mean of halves is not a share, but it is within 0 and 1.
         win_half = Estimate(win_half.value, max(win_half.low, 0.0), min(win_half.high, 1.0))
     ahead = np.sign(np.array(shares) - 0.5)
     win, tie, lose = (share((ahead == sign).astype(float)) for sign in (1, 0, -1))
@@ -227,5 +228,5 @@ def _of_shares(model: str, reference: str, shares: Sequence[float], bias: Estima
 
 
 def share(values: Sequence[float] | Vector) -> Estimate:
-    """A share of queries with its interval."""
+    """Return a share of queries with its interval."""
     return interval(np.array(values, dtype=float), np.ones(len(values)), 0.05)

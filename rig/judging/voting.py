@@ -1,5 +1,5 @@
 """How a vote is made: which questions a judge is asked, one after another, and what follows from the
-verdicts; and how votes are counted, for each answer and for each pair of answers.
+verdicts; also how votes are counted, for each answer and for each pair of answers.
 
 Source: the three evaluators of upstream's ToolEval. A vote is a generator of questions. It receives verdicts,
 None for an invalid one. Where upstream draws lots, answers are equal here. docs/how-to/tooleval.md lists the
@@ -36,7 +36,7 @@ _HOPEFUL: tuple[AnswerStatus, ...] = ("Solved", "Unsure")
 
 
 class StatusVote(NamedTuple):
-    """A vote on one answer, with the reasons for both statuses, and how many verdicts were none."""
+    """A vote on one answer, with the reasons for both statuses, and the number of invalid verdicts."""
 
     vote: Vote
     reasons: tuple[str, str] = ("", "")
@@ -44,9 +44,9 @@ class StatusVote(NamedTuple):
 
 
 class PreferenceVote(NamedTuple):
-    """A vote on two answers. `winner` is None for a tie; `how` it was found, and what each order gave.
+    """A vote on two answers. `winner` is None for a tie, and `how` says what decided.
 
-    There are no `orders` where nobody had to compare.
+    `orders` has the winner in each order; it is empty if nothing had to be compared.
     """
 
     winner: Side | None
@@ -57,12 +57,12 @@ class PreferenceVote(NamedTuple):
 
     @property
     def is_flip(self) -> bool:
-        """Whether another answer won when the order was another."""
+        """Whether the winner changed with the order."""
         return len(set(self.orders)) > 1
 
     @property
     def share(self) -> float:
-        """How much of it is for the candidate: half of a tie."""
+        """How much of the vote is for the candidate: half of a tie."""
         return 0.5 if self.winner is None else float(self.winner)
 
     @property
@@ -80,7 +80,7 @@ Voting: TypeAlias = Generator[Question, Verdict, Result]
 def vote_on_answer(
     evaluator: Evaluator, solution: Solution | None, truth: bool | None = None
 ) -> Voting[StatusVote]:
-    """A vote on whether an answer solves its query. None, or one without an end, does not go to a judge.
+    """Vote on whether an answer solves its query. None, or an answer without an end, does not go to a judge.
 
     `truth` is what is known about the answer, for evaluators that are rules.
     """
@@ -92,7 +92,7 @@ def vote_on_answer(
     status, reason, invalid = yield from _status(evaluator, solution)
     if status == "Solved":
         return StatusVote(Vote(status), (reason, "Task has been solved before."), invalid)
-    # An evaluator that cannot be asked takes every task for solvable.
+    # An evaluator without this function takes every task to be solvable.
     if "check_task_solvable" not in evaluator.functions:
         return StatusVote(Vote(status), (reason, "Not asked"), invalid)
     verdict = yield Question(
@@ -148,10 +148,9 @@ def vote_on_pair(
     orders: Sequence[Order],
     truths: tuple[bool | None, bool | None] = (None, None),
 ) -> Voting[PreferenceVote]:
-    """A vote on which of two answers is better, shown in each of the orders.
+    """Vote on which of two answers is better, shown in each of the orders.
 
-    Where it is known that one of them `passes` and the other does not, that one wins; where one is missing,
-    the other.
+    If only one of them `passes`, it wins; if one is missing, the other wins.
     """
     reference, candidate = pair
     if reference is None or candidate is None:
@@ -173,7 +172,7 @@ def vote_on_pair(
 
 
 def _standing(evaluator: Evaluator, solution: Solution, truth: bool | None) -> float:
-    """How good an answer is by a rule; 0 if it fails, or where nothing is known."""
+    """Return how good an answer is by a rule; 0 if it fails, or nothing is known."""
     if evaluator.name == "truth":
         return float(bool(truth))
     return float(keyword_pass(solution)) if evaluator.name == "keyword" else detail_score(solution)
@@ -184,7 +183,7 @@ def _higher(scores: Sequence[float]) -> Side | None:
 
 
 class _Contest(NamedTuple):
-    """Two answers that somebody has to compare, in each of the orders; `statuses` if they are known."""
+    """Two answers that have to be compared, in each of the orders; `statuses` if they are known."""
 
     evaluator: Evaluator
     pair: tuple[Solution, Solution]
@@ -192,7 +191,7 @@ class _Contest(NamedTuple):
     orders: Sequence[Order]
 
     def by_status(self) -> Voting[PreferenceVote]:
-        """One that alone solved the query wins, else one that alone may have; the others are compared."""
+        """Let the only solved answer win, or else the only unsure one, and compare the others."""
         invalid, statuses = 0, self.statuses
         if statuses is None:
             judged = []
@@ -215,7 +214,7 @@ class _Contest(NamedTuple):
         return vote._replace(invalid=vote.invalid + invalid)
 
     def by_steps(self) -> Voting[PreferenceVote]:
-        """A final answer wins over none, a solution over none, fewer steps over more, details over none."""
+        """Prefer a final answer to none, solved to unsolved, fewer steps to more, then the better details."""
         has_answer = [bool(solution.final_answer) for solution in self.pair]
         if (winner := _higher(has_answer)) is not None:
             return PreferenceVote(winner, "status", reason="it alone has an answer")
@@ -257,7 +256,7 @@ class _Contest(NamedTuple):
         return PreferenceVote(_higher(scores), "score", reason=reason, invalid=invalid)
 
     def in_chat(self) -> Voting[PreferenceVote]:
-        """The rules are given in words, and one question is asked."""
+        """Ask one question that states the rules in words."""
 
         def fields(answers: Sequence[Solution], cut: Cut) -> Mapping[str, str]:
             texts = ", ".join(answer_json(answer, cut, MOST_FINAL) for answer in answers)
@@ -270,7 +269,7 @@ class _Contest(NamedTuple):
     def _asked(
         self, function: str, name: str, fields: Callable[[Sequence[Solution], Cut], Mapping[str, str]]
     ) -> Voting[PreferenceVote]:
-        """Ask once in each order. An answer wins that wins in every order."""
+        """Ask once in each order. An answer has to win in every order."""
         self.evaluator.function(function)
         won: list[Side | None] = []
         reasons = []
@@ -293,7 +292,7 @@ def _reason(verdict: Verdict) -> str:
 
 
 VERSION = "2"
-"""Of the scores; to be raised with any change that can change one. Since 2, only an answer is answered."""
+"""The version of the scores, raised when one can change. Since 2, only answers count as answered."""
 
 _STATUSES: tuple[AnswerStatus, ...] = get_args(AnswerStatus)
 _TASK_STATUSES: tuple[TaskStatus, ...] = get_args(TaskStatus)
@@ -351,7 +350,7 @@ WINS = Declaration(
 def pass_score(
     task: Judgement, model: str, votes: Sequence[StatusVote], turns: Sequence[PlayedTurn], rules: VoteRules
 ) -> Score:
-    """What votes on one answer are counted as. A query without an answer has failed."""
+    """Return the score of the votes on one answer. A query without an answer has failed."""
     solution, truth = task.answers.get(model), task.truths.get(model)
     counted: Counts = {}
     if solution is not None:
@@ -383,7 +382,7 @@ def pass_score(
 
 
 def win_score(votes: Sequence[PreferenceVote], turns: Sequence[PlayedTurn]) -> Score:
-    """What votes on a pair are counted as, seen from the candidate."""
+    """Return the score of the votes on a pair, from the candidate's side."""
     shares = [vote.share for vote in votes]
     share = fmean(shares)
     compared = [vote for vote in votes if vote.is_compared]
@@ -408,7 +407,7 @@ def win_score(votes: Sequence[PreferenceVote], turns: Sequence[PlayedTurn]) -> S
 
 
 def asked(turns: Sequence[PlayedTurn]) -> dict[str, float]:
-    """How many questions were put to the judge, and whether any of them had to be cut."""
+    """Return how many questions were put to the judge, and whether any of them was cut."""
     steps = [step for turn in turns for step in turn.steps]
     notes = [step.executed.response or {} for step in steps if step.executed is not None]
     return {

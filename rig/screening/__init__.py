@@ -1,1 +1,1 @@
-"""Screening: how likely models make the true calls, without generating, and how well that predicts a run."""
+"""Screening: how likely models make the true calls, without generating, and how well this predicts a run."""

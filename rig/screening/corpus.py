@@ -1,4 +1,4 @@
-"""Models on a plain text, as `llama-perplexity --kl-divergence` reads it, in chunks with half as context."""
+"""Models on a plain text, in chunks as `llama-perplexity --kl-divergence` reads it, half as context."""
 
 import tempfile
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ from rig.screening.logits_file import LogitsFile
 from rig.screening.screening import OTHER_VOCABULARY, Progress, name_of
 
 N_CTX = 512
-"""Tokens of a chunk where nobody says how many, as in llama-perplexity."""
+"""The default number of tokens in a chunk, as in llama-perplexity."""
 PIECE = 128
 """Tokens whose logits are read from one batch."""
 LARGEST = 1 << 28
@@ -34,9 +34,9 @@ LARGEST = 1 << 28
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """What models are to be held against: the first of them on a text, or a file of log-probabilities.
+    """What to compare models with: the first of them on a text, or a file of log-probabilities.
 
-    `save` is where to write the first model's log-probabilities.
+    `save` is the file to write the first model's log-probabilities to.
     """
 
     models: tuple[ResolvedModel, ...]
@@ -48,18 +48,18 @@ class Corpus:
 
     @property
     def n_ctx(self) -> int:
-        """Tokens of a chunk."""
+        """The number of tokens in a chunk."""
         return self.engine.n_ctx or N_CTX
 
     def chunks(self, tokenizer: Tokenizer) -> npt.NDArray[np.int32]:
-        """The text's chunks × tokens. Raises RigError for a text that cannot be read, or is too short."""
+        """Return the text's chunks × tokens. Raises RigError if the text cannot be read, or is too short."""
         assert self.text is not None
         text = read_text(self.text, LARGEST).removesuffix("\n")  # as llama-perplexity reads a file
         return logits_file.chunks_of(tokenizer.document(text), self.n_ctx, self.limit)
 
 
 def begun(chunk: npt.NDArray[np.int32], tokenizer: Tokenizer) -> list[int]:
-    """The chunk's tokens; the first becomes BOS if the vocabulary adds one."""
+    """Return the chunk's tokens; the first becomes BOS if the vocabulary adds one."""
     tokens: list[int] = chunk.tolist()
     return [tokenizer.bos, *tokens[1:]] if tokenizer.adds_bos else tokens
 
@@ -76,7 +76,7 @@ class CorpusArm(ByName):
 
 @dataclass(frozen=True, slots=True)
 class CorpusScreen(ByName):
-    """All models on one text. `base` is a model's name, or that of a file."""
+    """All models on one text. `base` is the name of a model or of a file."""
 
     base: str
     chunks: int
@@ -87,10 +87,10 @@ class CorpusScreen(ByName):
 
 
 def screen_corpus(request: Corpus, notify: Notify, progress: Progress) -> CorpusScreen:
-    """Hold the models against the base on every chunk.
+    """Compare the models with the base on every chunk.
 
-    A model that fails does not stop the others. Raises RigError when the base fails. Interrupted after the
-    base, it returns the models that are through.
+    A model that fails does not stop the others. Raises RigError when the base fails. If interrupted after the
+    base, it returns the models that are finished.
     """
     models: dict[str, ResolvedModel] = {}
     for model in request.models:
@@ -136,7 +136,7 @@ def _diverge(
     notify: Notify,
     progress: Progress,
 ) -> Iterator[divergence.TokenDivergence]:
-    """A model on the tokens of the file. A file says of its vocabulary only how large it is."""
+    """Yield a model's divergence at each token of the file, which says of its vocabulary only the size."""
     chunks, n_ctx = file.tokens.shape
     with closing(open_model(name, model, request, n_ctx, notify)) as loaded:
         tokenizer = Tokenizer(loaded.model)
@@ -150,7 +150,7 @@ def _diverge(
 
 
 def open_model(name: str, model: ResolvedModel, request: Corpus, n_ctx: int, notify: Notify) -> LoadedModel:
-    """The model with its adapter, for chunks of so many tokens. Raises RigError as loading a model does."""
+    """Load a model with its adapter, for chunks of `n_ctx` tokens. Raises RigError if that fails."""
     engine = replace(request.engine, parallel=1, n_ctx=n_ctx)
     loaded = load_here(inspect(model.path), engine, notify, n_outputs=PIECE)
     notify(f"{name}: {loaded.plan.line}, threads {engine.n_threads}")
@@ -166,7 +166,7 @@ def open_model(name: str, model: ResolvedModel, request: Corpus, n_ctx: int, not
 def _rows(
     name: str, context: LlamaContext, file: LogitsFile, tokenizer: Tokenizer, progress: Progress
 ) -> Iterator[npt.NDArray[np.float32]]:
-    """The logits where chunks have rows, chunk by chunk."""
+    """Yield the logits at every place that has a row, chunk by chunk."""
     size = min(PIECE, context.n_batch)
     for number, chunk in enumerate(file.tokens):
         progress(name, number, len(file.tokens))

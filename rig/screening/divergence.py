@@ -18,16 +18,16 @@ from rig.rates import Estimate
 
 LogProbs: TypeAlias = npt.NDArray[np.float64]
 FEWEST = 10
-"""With no more tokens, errors are 0, as in llama-perplexity."""
+"""With this many tokens or fewer, errors are 0, as in llama-perplexity."""
 _KLD_PERCENTILES = (100, 99.9, 99, 95, 90, 50, 10, 5, 1, 0.1, 0)
 _DP_PERCENTILES = (100, 99.9, 99, 95, 90, 75, 50, 25, 10, 5, 1, 0.1, 0)
 
 
 class TokenDivergence(NamedTuple):
-    """What a model makes of the place of one token, held against the base. Natural logarithms.
+    """A model's prediction at the place of one token, compared with the base's. Natural logarithms.
 
-    `nll` and `nll_base` are of the token that is really there, negative; `kld` is of the two distributions;
-    `same_top` says whether their likeliest tokens are the same.
+    `nll` and `nll_base` are the negative log-probabilities of the token that is really there; `kld` is the
+    divergence of the two distributions; `same_top` says whether their likeliest tokens are the same.
     """
 
     nll: float
@@ -37,7 +37,7 @@ class TokenDivergence(NamedTuple):
 
 
 def log_softmax(logits: npt.NDArray[Any]) -> LogProbs:
-    """Log-probabilities in double precision. Raises FloatingPointError for logits that are not numbers."""
+    """Return log-probabilities in double precision. Raises FloatingPointError if logits are not numbers."""
     values: LogProbs = scipy.special.log_softmax(logits.astype(np.float64))
     if np.isnan(values).any():
         raise FloatingPointError("the model's logits are not numbers")
@@ -47,7 +47,7 @@ def log_softmax(logits: npt.NDArray[Any]) -> LogProbs:
 def token_divergence(
     base: LogProbs, model: LogProbs, token: int, floor: float = -math.inf
 ) -> TokenDivergence:
-    """Hold a model's log-probabilities against the base's, where `token` is the one that follows.
+    """Compare a model's log-probabilities with the base's, where `token` is the one that follows.
 
     Tokens that the base finds no likelier than `floor` are left out of the sum, which can then be below 0.
     """
@@ -58,7 +58,7 @@ def token_divergence(
 
 
 class Measure(NamedTuple):
-    """A figure and its standard error, None where there is none. It takes tokens as independent."""
+    """A figure and its standard error, None if there is none. The error treats tokens as independent."""
 
     value: float
     error: float | None = None
@@ -66,10 +66,10 @@ class Measure(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DivergenceFigures(ByName):
-    """The lines of `llama-perplexity --kl-divergence`; shares are of 1, percentiles by their number.
+    """The lines of `llama-perplexity --kl-divergence`; shares are fractions, percentiles are by their number.
 
-    Errors take tokens as independent. Those of one text are not, so the errors are too small. `kld_interval`
-    is the 95% interval with conversations as clusters, where there are any.
+    Errors treat tokens as independent. Those of one text are not, so the errors are too small. `kld_interval`
+    is the 95% interval with conversations as clusters, if there are any.
     """
 
     tokens: int
@@ -90,7 +90,7 @@ class DivergenceFigures(ByName):
 
 @np.errstate(over="ignore", invalid="ignore")
 def figures(tokens: Sequence[TokenDivergence], interval: Estimate | None = None) -> DivergenceFigures | None:
-    """The figures over all these tokens; None if there are none."""
+    """Return the figures over all these tokens; None if there are none."""
     if not tokens:
         return None
     nll, nll_base, kld, same = np.array(tokens, dtype=np.float64).T

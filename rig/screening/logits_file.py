@@ -1,8 +1,8 @@
 """Log-probabilities of a text in llama-perplexity's file format (`--kl-divergence-base`).
 
-The text's tokens are in chunks. Of each chunk, the second half has a row for every token that follows: all
-log-probabilities in 16 bits, between the largest and 16 below the largest logit. What is less likely is lost,
-and the rest is rounded by up to 1.2e-4 nats, which is why a model differs from its own file.
+The text's tokens are in chunks. The second half of each chunk has a row for every token that follows: all
+log-probabilities in 16 bits, between the largest and 16 below the largest logit. Anything less likely is
+lost, and the rest is rounded by up to 1.2e-4 nats, so a model differs slightly from its own file.
 """
 
 import struct
@@ -20,14 +20,14 @@ from rig.screening.divergence import LogProbs
 
 MAGIC = b"_logits_"
 FLOOR = -16.0
-"""The base's log-probability from which on llama-perplexity counts a token."""
+"""llama-perplexity only counts tokens whose log-probability for the base is above this."""
 STEPS = 65535
 _HEADER = struct.Struct("<8siii")
 MOST_TOKENS = 1 << 26
 
 
 def encode(logits: npt.NDArray[np.float32]) -> npt.NDArray[np.uint16]:
-    """A row of logits as the file has it: two float32 (scale, least log-probability), and 16 bits a token."""
+    """Return a row of the file for logits: two float32 (scale, least log-probability), 16 bits a token."""
     top = logits.max()
     least = max(logits.min(), top + np.float32(FLOOR))
     total = np.float32(np.log(np.exp(logits - top).sum(dtype=np.float64)))
@@ -40,7 +40,7 @@ def encode(logits: npt.NDArray[np.float32]) -> npt.NDArray[np.uint16]:
 
 
 def decode(row: npt.NDArray[np.uint16], n_vocab: int) -> LogProbs:
-    """The log-probabilities that a row stands for. Raises ValueError if they are not numbers."""
+    """Return the log-probabilities of a row of the file. Raises ValueError if they are not numbers."""
     scale, least = row[:4].view("<f4")
     if not (np.isfinite(scale) and np.isfinite(least) and scale >= 0):
         raise ValueError("a row is no log-probabilities")
@@ -54,7 +54,7 @@ def _width(n_vocab: int) -> int:
 
 
 class LogitsFile:
-    """A file of log-probabilities that is open: its chunks of tokens, and the rows of each.
+    """An open file of log-probabilities: its chunks of tokens, and the rows of each.
 
     `tokens` are chunks × tokens, as the text has them. The row at place `first` + r of a chunk, r from 0, is
     about the token that follows there.
@@ -70,11 +70,11 @@ class LogitsFile:
         self._bytes = 2 * _width(n_vocab) * self.rows
 
     def append(self, logits: npt.NDArray[np.float32]) -> None:
-        """Write the next row."""
+        """Append the next row."""
         self._file.write(encode(logits).tobytes())
 
     def chunk(self, number: int) -> Iterator[LogProbs]:
-        """The log-probabilities of a chunk, row by row. Raises RigError for a damaged file."""
+        """Yield the log-probabilities of a chunk, row by row. Raises RigError for a damaged file."""
         self._file.seek(self._start + number * self._bytes)
         size = self._bytes // self.rows
         try:
@@ -86,7 +86,7 @@ class LogitsFile:
 
 @contextmanager
 def reading(path: Path) -> Iterator[LogitsFile]:
-    """Open a file that llama-perplexity or rig wrote. Raises RigError for any other, or part of one."""
+    """Open a file that llama-perplexity or rig wrote. Raises RigError for any other or an incomplete file."""
     try:
         with regular(path) as file:
             size = path.stat().st_size
@@ -108,7 +108,7 @@ def reading(path: Path) -> Iterator[LogitsFile]:
 
 @contextmanager
 def writing(path: Path, tokens: npt.NDArray[np.int32], n_vocab: int) -> Iterator[LogitsFile]:
-    """A new file for all rows of these chunks, which is there once it is complete. Raises RigError."""
+    """Open a new file for the rows of these chunks, which appears once it is complete. Raises RigError."""
     if path.exists():
         raise RigError(f"{path}: already exists; choose a new file, or read it with --kl-divergence-base")
     try:
@@ -125,7 +125,7 @@ def writing(path: Path, tokens: npt.NDArray[np.int32], n_vocab: int) -> Iterator
 
 
 def chunks_of(tokens: Sequence[int], n_ctx: int, limit: int | None) -> npt.NDArray[Any]:
-    """The first `limit` chunks of a text; what is left over at its end is dropped.
+    """Return the first `limit` chunks of a text; tokens left over at its end are dropped.
 
     Raises RigError for a text that llama-perplexity finds too short.
     """

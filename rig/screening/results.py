@@ -23,14 +23,14 @@ DECIDED: tuple[Decided, ...] = get_args(Decided)
 
 
 class ScreenedToken(NamedTuple):
-    """One token of an answer over the whole vocabulary, forced or not, held against the base."""
+    """A token of an answer, forced or not, compared with the base over the whole vocabulary."""
 
     decides: Decided
     divergence: TokenDivergence
 
 
 class TurnKey(NamedTuple):
-    """Which turn: its position in its conversation."""
+    """A turn: its conversation, and its position there."""
 
     conversation: str
     turn: int
@@ -38,16 +38,16 @@ class TurnKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ScreenedStep:
-    """One true answer as one model sees it.
+    """A true answer as one model sees it.
 
     `divergences` (nats, over the allowed tokens) and `same_top` compare each choice with the base model's;
     they are empty for the base itself, for models with another vocabulary, and where either could not be
-    assessed. So are `tokens`, which are there only with `--kld`.
+    assessed. The same holds for `tokens`, which also need `--kld`.
     """
 
     key: StepKey
     number: int
-    """Which assistant turn it is of, from 1."""
+    """The number of its assistant turn, from 1."""
     tool: str | None
     assessment: Assessment
     divergences: tuple[float, ...] = ()
@@ -55,7 +55,7 @@ class ScreenedStep:
     tokens: tuple[ScreenedToken, ...] = ()
 
     def as_json(self) -> JsonObject:
-        """Everything by name, choice by choice."""
+        """Return everything by name, choice by choice."""
         assessment = self.assessment
         tokens = [{"decides": token.decides, **token.divergence._asdict()} for token in self.tokens]
         compared = zip_longest(assessment.choices, self.divergences, self.same_top)
@@ -82,7 +82,7 @@ class ScreenedStep:
 
 @dataclass(frozen=True, slots=True)
 class KindFigures:
-    """Of all choices of one kind: how many there are, and means over them.
+    """The choices of one kind: how many there are, and means over them.
 
     `top1` is the share in which the true token is the likeliest, `mrr` the mean reciprocal rank.
     `constrained_kl` (nats, over the tokens that the grammar allows) and `same_top` are against the base, None
@@ -99,7 +99,7 @@ class KindFigures:
 
 @dataclass(frozen=True, slots=True)
 class ArmScreen:
-    """What one model makes of all true answers. `failure` says why it could not go through with it."""
+    """One model's results on all true answers. `failure` says why the model could not be screened."""
 
     name: str
     fingerprint: JsonObject
@@ -114,7 +114,7 @@ class ArmScreen:
 
     @property
     def faults(self) -> Mapping[str, int]:
-        """Why answers could not be assessed, and how many."""
+        """How many answers could not be assessed, by reason."""
         return Counter(fault for step in self.steps if (fault := step.assessment.fault) is not None)
 
     def calls(self) -> list[ScreenedStep]:
@@ -147,7 +147,7 @@ class ArmScreen:
         return _mean(step.assessment.is_greedy for step in self.replies())
 
     def kind(self, kind: Kind) -> KindFigures:
-        """The figures of the choices of one kind."""
+        """Return the figures of the choices of one kind."""
         chosen = [
             (step, number, choice)
             for step in self.assessed
@@ -165,11 +165,11 @@ class ArmScreen:
         )
 
     def less_than(self, base: "ArmScreen") -> Estimate | None:
-        """How much more likely the calls are than the base finds them, over those that both assessed.
+        """Return how much more likely the calls are than for the base, over those that both assessed.
 
-        The mean difference with its 95% interval: the standard error is clustered by conversation (Miller
-        2024, arXiv 2411.00640, section 2.2), the bounds are of Student's t with one degree of freedom fewer
-        than conversations; None if there are fewer than 2.
+        The result is the mean difference with its 95% interval, or None without common calls: the standard
+        error is clustered by conversation (Miller 2024, arXiv 2411.00640, section 2.2), the bounds are of
+        Student's t with one degree of freedom fewer than conversations, and None if there are fewer than 2.
         """
         before = {step.key: step.assessment.logprob for step in base.calls()}
         return _clustered(
@@ -179,7 +179,7 @@ class ArmScreen:
         )
 
     def divergence(self, decides: Decided | None = None) -> DivergenceFigures | None:
-        """Over all tokens that decide this, or over all; None if none were held against the base."""
+        """Return the figures over all tokens, or those that decide this; None if none were compared."""
         tokens = [
             (step.key.conversation, token.divergence)
             for step in self.assessed
@@ -190,7 +190,7 @@ class ArmScreen:
         return figures([divergence for _, divergence in tokens], interval)
 
     def as_json(self, base: "ArmScreen") -> JsonObject:
-        """The figures by name."""
+        """Return the figures by name."""
         less = self.less_than(base) if self is not base else None
         names: dict[str, Decided | None] = {"all": None, **{decides: decides for decides in DECIDED}}
         divergences = {
@@ -228,14 +228,14 @@ class Screen:
     conversations: tuple[str, ...]
     settings: JsonObject = field(default_factory=dict)
     is_interrupted: bool = False
-    """Whether models that were to come are missing."""
+    """Whether later models are missing."""
 
     @property
     def base(self) -> ArmScreen:
         return self.arms[0]
 
     def as_json(self, *, steps: bool = False) -> JsonObject:
-        """The figures, and with `steps` every step and choice they are made of."""
+        """Return the figures by name, and with `steps` every step and choice that they are made of."""
         return {
             "base": self.base.name,
             "conversations": list(self.conversations),
@@ -253,7 +253,7 @@ def _mean(values: Iterable[float | bool]) -> float | None:
 
 
 def _clustered(values: Iterable[tuple[str, float]]) -> Estimate | None:
-    """The mean with its interval, each value with the conversation that it is of; None without values."""
+    """Return the mean with its interval, from pairs of conversation and value; None without values."""
     clusters: dict[str, list[float]] = {}
     for conversation, value in values:
         clusters.setdefault(conversation, []).append(value)
@@ -264,7 +264,7 @@ def _clustered(values: Iterable[tuple[str, float]]) -> Estimate | None:
 
 
 def by_turn(arm: ArmScreen) -> Iterator[tuple[TurnKey, list[ScreenedStep]]]:
-    """The steps of each turn that could be assessed as a whole."""
+    """Yield the steps of each turn in which every step could be assessed."""
     turns: dict[TurnKey, list[ScreenedStep]] = {}
     for step in arm.steps:
         turns.setdefault(TurnKey(step.key.conversation, step.key.turn), []).append(step)

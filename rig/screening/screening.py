@@ -1,4 +1,4 @@
-"""Put several models through the true course of conversations, one model after another."""
+"""Put several models through the true course of conversations, one after another."""
 
 import tempfile
 import time
@@ -26,7 +26,7 @@ from rig.tasks import Task, turn_number
 
 
 class TrueStep(NamedTuple):
-    """A request of the `number`th assistant turn, and what should be answered: a call, or a reply's words."""
+    """A request of the `number`th assistant turn, and its true answer: a call, or the words of a reply."""
 
     number: int
     request: Request
@@ -34,7 +34,7 @@ class TrueStep(NamedTuple):
 
 
 def knowing(method: Method, tasks: Sequence[Task]) -> dict[str, Model]:
-    """Models that know the tasks, by role. Raises RigError if the method has none."""
+    """Return the models that know the tasks, by role. Raises RigError if the method has none."""
     if not method.knowing:
         raise RigError(
             f"the method {method.name} has no models that know what is right; screening needs them"
@@ -46,9 +46,9 @@ def knowing(method: Method, tasks: Sequence[Task]) -> dict[str, Model]:
 def true_steps(
     setup: Setup, settings: Settings, task: Any, evaluated: str, players: Mapping[str, Model]
 ) -> Iterator[TrueStep]:
-    """Every step of the `evaluated` role, as a model that is always right would be asked for it.
+    """Yield every step of the `evaluated` role, as a model that is always right would be asked for it.
 
-    The `players` are those models. Raises RigError as a run does.
+    The `players` are such models, by role. Raises RigError as a run does.
     """
     episode = setup.start(task, settings, Where(0, task.name), lambda _event: None, 0)
     for ask, prediction in course(episode, players):
@@ -65,7 +65,7 @@ Place: TypeAlias = tuple[StepKey, int, int]
 
 
 class LogitRows(AbstractContextManager["LogitRows"]):
-    """Rows of logits in a temporary file, which is gone when this is closed; only their places are in memory.
+    """Rows of logits in a temporary file, which is deleted on closing; only their places are in memory.
 
     They are kept as they were computed, so a model compared with itself differs by exactly nothing.
     """
@@ -93,7 +93,7 @@ class LogitRows(AbstractContextManager["LogitRows"]):
         self.bytes += len(data)
 
     def get(self, place: Place) -> Values | None:
-        """A row that was kept, None if there is none."""
+        """Return a row that was kept; None if there is none."""
         if place not in self._places:
             return None
         start, length = self._places[place]
@@ -102,16 +102,17 @@ class LogitRows(AbstractContextManager["LogitRows"]):
 
 
 def divergence(base: Values, other: Values) -> float:
-    """The Kullback-Leibler divergence of the other's distribution from the base's, in nats, from logits.
+    """Return the Kullback-Leibler divergence of the other distribution from the base's, in nats, from logits.
 
-    Over the same tokens. Kullback and Leibler 1951; scipy's `rel_entr` summed gives the same number.
+    Both are over the same tokens. Kullback and Leibler 1951; the sum of scipy's `rel_entr` is the same
+    number.
     """
-    # What rounding takes below zero is zero.
+    # Rounding can take it below zero.
     return max(token_divergence(log_softmax(base), log_softmax(other), 0).kld, 0.0)
 
 
 Progress = Callable[[str, int, int], None]
-"""Told the model's name and how many conversations of how many it is through."""
+"""Called with the model's name, the number of conversations done, and the number of all."""
 _Base: TypeAlias = tuple[str, dict[StepKey, Assessment]]
 """What the others need from the first model, besides its rows: its vocabulary's name, and assessments."""
 CHOICE = -1
@@ -121,7 +122,7 @@ OTHER_VOCABULARY = "its vocabulary differs from the base's, so their distributio
 
 @dataclass(frozen=True, slots=True)
 class Screening:
-    """What is to be screened, and how the models are asked: as in a run with these settings."""
+    """The models and tasks to screen, and how the models are asked: as in a run with these settings."""
 
     models: tuple[ResolvedModel, ...]
     method: Method
@@ -137,7 +138,7 @@ def screen(request: Screening, notify: Notify, progress: Progress) -> Screen:
     """Screen the models; the first is the base that the others are compared with.
 
     A model that fails does not stop the others. Raises RigError when the base fails, and for conversations
-    that could not be run either. Interrupted after the base, it returns the models that are through.
+    that could not be run either. If interrupted after the base, it returns the models that are finished.
     """
     arms: list[ArmScreen] = []
     is_interrupted = False
@@ -157,7 +158,7 @@ def screen(request: Screening, notify: Notify, progress: Progress) -> Screen:
 def one_by_one(
     request: Screening, models: Iterable[ResolvedModel], notify: Notify, progress: Progress
 ) -> Iterator[ArmScreen]:
-    """The same model by model. A model's file need not be there before the model is asked for."""
+    """Screen model by model. The file of a model need not exist before its turn."""
     evaluated, players = request.method.roles[0], knowing(request.method, request.tasks)
     steps = {
         task.name: list(true_steps(request.setup, request.settings, task, evaluated, players))
@@ -182,7 +183,7 @@ def one_by_one(
 
 
 def name_of(model: ResolvedModel, names: Container[str]) -> str:
-    """What a model is called beside those of these names, as runs name their arms."""
+    """Return a model's name, made unique among these names in the way that runs name their arms."""
     name = stem = model.name.encode("utf-8", "backslashreplace").decode()
     number = 2
     while name in names:
@@ -200,8 +201,8 @@ def _arm(
     notify: Notify,
     progress: Progress,
 ) -> tuple[str, ArmScreen]:
-    """The name of a model's vocabulary, and what the model makes of the steps."""
-    # Kept from the other verbs: this loads llama.cpp.
+    """Return the name of a model's vocabulary, and the model's results on the steps."""
+    # Imported here, because it loads llama.cpp.
     from rig.engine.teacher import Teacher
 
     began = time.perf_counter()
@@ -232,7 +233,7 @@ def _arm(
 
 
 class _Against:
-    """Keeps what the base makes of one step, or compares another model's choices with that as they come."""
+    """Keeps what the base predicts in one step, or compares another model's predictions with it."""
 
     def __init__(self, key: StepKey, rows: LogitRows, before: Assessment | None, *, is_base: bool) -> None:
         self._key, self._rows, self._is_base = key, rows, is_base
@@ -243,14 +244,14 @@ class _Against:
         self._count = 0
 
     def choice(self, number: int, values: Values) -> None:
-        """Keep what the base itself makes of a choice, or compare what another model does."""
+        """Keep a choice of the base, or compare a choice of another model with it."""
         kept = self._kept((self._key, number, CHOICE), values)
         if kept is not None:
             self._divergences.append(divergence(kept, values))
             self._tops.append(int(np.argmax(kept)) == int(np.argmax(values)))
 
     def token(self, token: int, kind: Kind | None, logits: Values) -> None:
-        """The same for a token."""
+        """Keep a token of the base, or compare a token of another model with it."""
         kept = self._kept((self._key, self._count, token), logits)
         self._count += 1
         if kept is not None:
@@ -258,7 +259,7 @@ class _Against:
             self._tokens.append(ScreenedToken(kind or "prose", divergence))
 
     def _kept(self, place: Place, values: Values) -> Values | None:
-        """The base's row, if it is of the same tokens; else this is another path through the grammar."""
+        """Return the base's row if it is of the same tokens; otherwise the path in the grammar differs."""
         if self._is_base:
             self._rows.keep(place, values)
         kept = self._rows.get(place) if self._before is not None else None

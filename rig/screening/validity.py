@@ -18,7 +18,7 @@ from rig.store import Runs
 Outcome = Literal["changed", "flipped", "lost"]
 
 SIGNAL = "constrained KL from the base where the turn's first step calls or replies"
-"""The one choice in a turn that a run meets too, for any model."""
+"""The one choice in a turn that every model also faces in a run."""
 OUTCOMES: dict[Outcome, str] = {
     "changed": "the first step of the turn is another call, or a reply instead of a call, or the reverse",
     "flipped": "only one of the two got the turn right",
@@ -28,11 +28,11 @@ OUTCOMES: dict[Outcome, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Validity(ByName):
-    """How well the screen's signal tells the turns with an outcome from those without.
+    """How well the screen's signal separates the turns with an outcome from those without.
 
-    `auc` is the chance that a turn with the outcome has the stronger signal than one without (0.5: it says
-    nothing), `p` that of one at least as far from 0.5 by chance (Mann and Whitney 1947, two-sided), and
-    `spearman` the rank correlation. All are None if there are only turns of one sort.
+    `auc` is the chance that a turn with the outcome has the stronger signal than one without (0.5: the signal
+    says nothing), `p` the chance of an `auc` at least as far from 0.5 without any relation (Mann and Whitney
+    1947, two-sided), and `spearman` the rank correlation. All are None if there are only turns of one sort.
     """
 
     arm: str
@@ -45,13 +45,13 @@ class Validity(ByName):
 
 
 _WEIGHTS = ("file_sha256", "adapter_sha256", "adapter_scale")
-"""What tells one model from another."""
+"""The parts of a fingerprint that identify a model."""
 
 
 def check_stored(weights: Sequence[tuple[object, ...]], runs: Runs, addresses: Sequence[str]) -> None:
-    """Raise RigError where stored runs have no arms for a screen of these weights, the base's first.
+    """Raise RigError if stored runs have no arms for a screen of these weights, the base's first.
 
-    For before the screen, which takes its time.
+    It is called before the screen, which takes a while.
     """
     names = ["a file that is screened"] * len(weights)
     base, others = _stored(weights, names, runs, addresses, "the base's file")
@@ -60,9 +60,9 @@ def check_stored(weights: Sequence[tuple[object, ...]], runs: Runs, addresses: S
 
 
 def validity_of(screening: Screen, runs: Runs, addresses: Sequence[str]) -> list[Validity]:
-    """Hold a screen against stored runs, which must have an arm for the base and for one other model.
+    """Compare a screen with stored runs, which must have an arm for the base and for one other model.
 
-    Arms are known by the SHA-256 of their files. Raises RigError when they cannot be found.
+    Arms are identified by the SHA-256 of their files. Raises RigError when they cannot be found.
     """
     weights = [tuple(map(arm.fingerprint.get, _WEIGHTS)) for arm in screening.arms]
     names = [arm.name for arm in screening.arms]
@@ -82,7 +82,7 @@ def _stored(
     addresses: Sequence[str],
     base_file: str,
 ) -> tuple[ChosenArm, dict[int, ChosenArm]]:
-    """The arm of the base, and of the others that have one, by number. Raises RigError if there are none."""
+    """Return the base's arm, and the other models' arms by number. Raises RigError if either is missing."""
     base, *others = map(_made_with, weights, names, repeat(choose(runs, addresses)))
     where = ", ".join(addresses)
     if base is None:
@@ -93,7 +93,7 @@ def _stored(
 
 
 def _made_with(weights: tuple[object, ...], name: str, chosen: Sequence[ChosenArm]) -> ChosenArm | None:
-    """The arm that was made with this file and adapter. Raises RigError if there are several."""
+    """Return the arm with this file and adapter, or None. Raises RigError if there are several."""
     fitting = [
         candidate
         for candidate in chosen
@@ -107,7 +107,7 @@ def _made_with(weights: tuple[object, ...], name: str, chosen: Sequence[ChosenAr
 
 
 def _outcomes(runs: Runs, base: ChosenArm, arm: ChosenArm) -> dict[Outcome, dict[TurnKey, bool]]:
-    """For each turn that both have finished, whether each outcome came about."""
+    """Return for each outcome whether it came about, in each turn that both arms have finished."""
     graders, _ = common_graders(runs, [base, arm])
     rights: list[dict[TurnKey, Fraction]] = []
     for scored in read(runs, [base, arm], graders):
@@ -129,7 +129,7 @@ def _outcomes(runs: Runs, base: ChosenArm, arm: ChosenArm) -> dict[Outcome, dict
 
 
 def _first_steps(runs: Runs, chosen: ChosenArm, conversations: set[str]) -> dict[TurnKey, object]:
-    """What each turn began with: a call, or that it was a reply, or how it failed. Of the first repeat."""
+    """Return how each turn of the first repeat began: the call, that it was a reply, or its error."""
     steps: dict[TurnKey, object] = {}
     for name in sorted(conversations):
         for turn, played in runs.transcript(chosen.run, name, chosen.arm.position).turns.items():
@@ -141,7 +141,7 @@ def _first_steps(runs: Runs, chosen: ChosenArm, conversations: set[str]) -> dict
 
 
 def _signal(arm: ArmScreen) -> dict[TurnKey, float]:
-    """Of the turns whose every choice could be compared with the base's."""
+    """Return the signal of each turn in which every choice could be compared with the base's."""
     signal: dict[TurnKey, float] = {}
     for turn, steps in by_turn(arm):
         if all(len(step.divergences) == len(step.assessment.choices) for step in steps):
