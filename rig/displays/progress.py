@@ -59,7 +59,7 @@ class Progress:
         """Record an event."""
         match event:
             case events.RunStarted():
-                turns =[conversation.turns for conversation in event.conversations]
+                turns = [conversation.turns for conversation in event.conversations]
                 if not all(turns):
                     self.unit, turns = "conversations", [1] * len(turns)
                 self.total = sum(turns) * len(event.arms) * event.repeats

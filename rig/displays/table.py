@@ -145,7 +145,7 @@ def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
 
 
 def _aligned(rows: Sequence[Sequence[str]], texts: int) -> list[list[str]]:
-    """Pad cells to the width of their columns: the first `texts` are left-aligned, the others right-aligned."""
+    """Pad cells to the width of their columns: the first `texts` to the left, the others to the right."""
     widths = _widths(rows)
     return [
         [cell.ljust(widths[n]) if n < texts else cell.rjust(widths[n]) for n, cell in enumerate(row)]
