@@ -322,7 +322,7 @@ class Pace:
         self._before = _clocks()
 
     def next_s(self, cost_s: float, free: float) -> float:
-        """Return the pause after a repaint that used `cost_s` processor seconds, with `free` processors idle."""
+        """Return the pause after a repaint of `cost_s` processor seconds, with `free` processors idle."""
         share = _SPARE_SHARE if free >= _SPARE else _SHARE
         return min(max(self.fastest, cost_s / share), max(_SLOWEST, self.fastest))
 

@@ -297,7 +297,7 @@ class Tabs(Lines):
 
 
 def stored_json(transcript: Transcript) -> str:
-    """Return all that is stored of a conversation, as `rig show RUN CONVERSATION --json` prints it for an arm."""
+    """Return all that is stored of a conversation, as `rig show RUN CONVERSATION --json` does for an arm."""
     return indented(transcript_json(transcript))
 
 

@@ -220,7 +220,7 @@ def _cell(share: Share, room: int) -> str:
 
 
 class AdjudicationScreen(RigScreen[None]):
-    """Questions on pairs of texts that no rule can judge. Each answer is stored at once, so leaving is safe."""
+    """Questions on pairs of texts that no rule can judge. Each answer is stored as soon as it is given."""
 
     SUBJECT = "Texts that no rule can judge"
     KEYS = keys.ADJUDICATION

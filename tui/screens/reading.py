@@ -41,13 +41,13 @@ class ReadingScreen(PagedScreen[None]):
         self.turn: int | None = None
         """The turn that is shown side by side, None for the latest."""
         self._stored: dict[Where, ConversationState | str | None] = {}
-        """The conversations read from the store, the latest last: None while reading, or a text if it failed."""
+        """The conversations read from the store, the latest last: None while reading, a text if it failed."""
         self.add_class(VIEWS[0])
 
     # What is read
 
     def shown(self, where: Where | None) -> tuple[ConversationState | None, str]:
-        """Return a conversation from memory or from the store, and the words to show if it has no transcript."""
+        """Return a conversation from memory or the store, and the words to show if it has no transcript."""
         conversation = self.state.conversations.get(where) if where else None
         if where is None or conversation is None:
             turn = "next turn" if self.state.turns_done else "first turn"
@@ -179,8 +179,12 @@ class ReadingScreen(PagedScreen[None]):
                 for step in record.steps(call.place.turn)
                 if step.place == call.place
             )
-            made = next(here, None)
-            return None if made is None else indented({"name": made.name, "arguments": made.arguments})
+            original = next(here, None)
+            return (
+                None
+                if original is None
+                else indented({"name": original.name, "arguments": original.arguments})
+            )
 
         def copy(text: str | None) -> None:
             if text is None:

@@ -306,7 +306,7 @@ _STRING_PART = re.compile(r'[^"\\]+')
 
 
 class JsonTint:
-    """An incremental splitter of JSON into tinted spans. Text that is not JSON is split as well, without error.
+    """An incremental splitter of JSON into tinted spans. Text that is not JSON is never an error.
 
     A string right after `{` or `,` inside an object counts as a key; everything else is a value.
     """

@@ -97,8 +97,8 @@ class KeyBar(Lines):
         """Update the line to the bindings that are possible now."""
         if not self.size.width:
             return
-        shown = [active for active in self.screen.active_bindings.values() if active.binding.show]
-        bindings = {display(active.binding).split(" ")[0]: active for active in shown}
+        visible = [active for active in self.screen.active_bindings.values() if active.binding.show]
+        bindings = {display(active.binding).split(" ")[0]: active for active in visible}
         end = [(_LAST, bindings.pop(_LAST))] if _LAST in bindings else []
         room = self.size.width - 1 - sum(width_of(_item(*item)) for item in end)
         line: list[Span] = [(" ", Tint.PLAIN)]

@@ -159,7 +159,7 @@ def differ(cells: Iterable[ConversationState], declaration: Declaration) -> bool
 
 
 class ConversationList(Lines):
-    """A list of conversations. With several arms, `≠` marks differing rows, and the cell read is reversed."""
+    """The conversations as rows. With several arms, `≠` marks differing rows; the cell read is reversed."""
 
     def __init__(self, board: Board, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -299,7 +299,7 @@ class BoardTitle(Lines):
 
 
 class StoredRunList:
-    """The stored runs, newest first. The cursor stays with its run if others come, go, or are filtered out."""
+    """The stored runs, newest first. The cursor stays with its run while others appear or vanish."""
 
     def __init__(self) -> None:
         self.runs: list[StoredRun] = []

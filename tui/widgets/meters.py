@@ -171,7 +171,7 @@ def _rights(declaration: Declaration, counts: Counts, estimates: Mapping[str, Es
 
 
 def _repeats(repeated: RepeatOutcomes | None) -> list[_Number]:
-    """Return how often all repeats so far succeed, with its interval, and the number of flaky conversations."""
+    """Return how often all repeats so far succeed with its interval, and how many conversations are flaky."""
     if repeated is None or not repeated.reliability:
         return []
     last = repeated.reliability[-1]

@@ -150,7 +150,7 @@ class TranscriptView(Page):
         return chosen[0] if chosen else seen[-1] if seen else None
 
     def toggle_full(self) -> None:
-        """Show the chosen call and its response in full, or shorten them again; without a choice, all calls."""
+        """Show the chosen call (or all calls, if none is) and the response in full, or shorten them again."""
         every = frozenset(call.place for call, _ in self._calls())
         these = every & {self._chosen} if self._chosen else every
         self._full = self._full - these if these <= self._full else self._full | these
