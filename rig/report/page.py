@@ -1,4 +1,4 @@
-"""The HTML page: one file that needs nothing but a browser, and whose contents can load or run nothing."""
+"""The HTML page: one file that needs nothing but a browser, and in which no text can load or run anything."""
 
 import base64
 import gzip

@@ -179,12 +179,8 @@ class ReadingScreen(PagedScreen[None]):
                 for step in record.steps(call.place.turn)
                 if step.place == call.place
             )
-            original = next(here, None)
-            return (
-                None
-                if original is None
-                else indented({"name": original.name, "arguments": original.arguments})
-            )
+            full = next(here, None)
+            return None if full is None else indented({"name": full.name, "arguments": full.arguments})
 
         def copy(text: str | None) -> None:
             if text is None:
@@ -222,7 +218,7 @@ class ReadingScreen(PagedScreen[None]):
         else:
             self.in_background(text_of, write)
 
-    # Messages of widgets
+    # What widgets report
 
     def on_conversation_picked(self, message: ConversationPicked) -> None:
         self.read(message.where)

@@ -220,7 +220,7 @@ BAR = 20
 
 
 class RunHeader(Lines):
-    """The line at the top. Its bar counts turns if their number is known, and the number conversations."""
+    """The line at the top. Its bar shows turns (or conversations, if turns are unknown) that are done."""
 
     def show_run(self, state: RunState, condition: str) -> None:
         """Update the line. `condition` is a word for what the run is doing, or empty."""
