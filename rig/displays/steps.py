@@ -252,7 +252,7 @@ Made: TypeAlias = Called | Replied | Failed
 
 @dataclass(frozen=True, slots=True)
 class StepView:
-    """One step: what the model made and, if it is a call, what came back and how it was judged.
+    """One step: what was predicted and, if it is a call, what came back and how it was judged.
 
     `salvage` names the form of an answer that was not in rig's own, as no grammar enforced it; `raw` is all
     that was generated. `back` says where a search went back to before the step.

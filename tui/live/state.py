@@ -24,7 +24,7 @@ from tui.live.layout import LENGTHS, LiveTranscript, NoticeLine
 from tui.text.lines import Span, Tint
 
 MEMORY = 2_000_000
-"""The most characters of finished conversations that are kept; the oldest are dropped first."""
+"""The most characters of finished transcripts that are kept; the oldest are dropped first."""
 
 
 @dataclass(frozen=True, slots=True)
