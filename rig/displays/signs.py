@@ -148,7 +148,7 @@ def ended(*, success: bool, incorrect: bool, error: bool) -> Sign:
 
 
 def due(*, made: bool, over: bool, optional: bool = False) -> Sign:
-    """Return the sign for an expected call; `over` once its turn is played. Nobody misses an `optional` one."""
+    """Return the sign for an expected call; `over` once its turn is played. Only required ones are missed."""
     if made or not over:
         return MADE if made else OPEN
     return LEFT_OUT if optional else MISSED
