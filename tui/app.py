@@ -1,4 +1,4 @@
-"""The application: looks, keys that work everywhere, the command palette, and how screens are stacked.
+"""The application: themes, keys that work everywhere, the command palette, and how screens are stacked.
 
 Greys are nearly neutral: in a terminal of 256 colours anything bluer turns navy.
 """
@@ -26,7 +26,7 @@ from tui.widgets.keys import Section, bindings_of, display, remapped
 
 
 class KeyCommands(SystemCommandsProvider):
-    """Offers the commands of the application in their own order."""
+    """The commands of the application, offered in their own order."""
 
     async def discover(self) -> Hits:
         for name, help, do, _ in self.app.get_system_commands(self.screen):
@@ -34,9 +34,9 @@ class KeyCommands(SystemCommandsProvider):
 
 
 class RigApp(App[str | Resume]):
-    """Shows a first screen; it ends when that one is left.
+    """The application, which ends when its first screen is left.
 
-    It returns `DETACH` where a run goes on without a view, or which run is to be gone on with.
+    It returns `DETACH` if a run continues without a view, or the `Resume` of a run to continue.
     """
 
     TITLE = "rig"
@@ -81,16 +81,16 @@ class RigApp(App[str | Resume]):
         return self._first
 
     def _handle_exception(self, error: Exception) -> None:
-        # What failed in a thread has its traceback in the exception that this one only tells of.
+        # A failure in a thread comes wrapped; the traceback is that of the inner exception.
         self.fault = error.error if isinstance(error, WorkerFailed) else error
         super()._handle_exception(error)
 
     def copy_to_clipboard(self, text: str) -> None:
-        """Lone surrogates, which a model can write and no terminal takes, are copied as escapes."""
+        """Copy a text. Lone surrogates, which a model can write but no terminal accepts, become escapes."""
         super().copy_to_clipboard(text.encode("utf-8", "backslashreplace").decode())
 
     def _print_error_renderables(self) -> None:
-        """Nothing: whoever runs the app gets the `fault` and says it in fewer words."""
+        """Print nothing: the caller of the application gets the `fault` and reports it in fewer words."""
         self._exit_renderables.clear()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -109,7 +109,7 @@ class RigApp(App[str | Resume]):
         self.theme = next_theme(self.theme)
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterator[SystemCommand]:
-        """The bindings of the screen that are possible at the moment, in their order, and the themes."""
+        """Yield the bindings of the screen that are possible at the moment, in order, and then the themes."""
         seen = set()
         for active in screen.active_bindings.values():
             does, action = active.binding.tooltip, active.binding.action
@@ -123,7 +123,7 @@ class RigApp(App[str | Resume]):
             yield SystemCommand(f"theme {theme.name.removeprefix('rig-')}", theme.name, use)
 
     async def action_quit(self) -> None:
-        """End, after the first screen that minds was asked."""
+        """End the application, unless a screen objects; the topmost such screen asks the user first."""
         for screen in reversed(self.screen_stack):
             if isinstance(screen, RigScreen) and screen.minds_quitting():
                 return
@@ -144,7 +144,7 @@ _COLOURS = {
     "warning": ("#d3a962", "#8a5f00"),
     "error": ("#e06c6c", "#b12a2a"),
 }
-"""In the dark look and in the light one."""
+"""Colours of the dark and of the light theme."""
 _VARIABLES = {
     "quiet": ("#7c848f", "#757b84", "ansi_bright_black"),
     "strong": ("#eef1f5", "#0f1216", "ansi_default"),
@@ -154,11 +154,11 @@ _VARIABLES = {
     "on-alarm": ("#ffffff", "#ffffff", "ansi_bright_white"),
     "alarm": ("#b02a2a", "#b12a2a", "ansi_red"),
 }
-"""In the dark look, in the light one, and in the terminal's own sixteen colours."""
+"""Colours of the dark theme, of the light one, and of the one in the terminal's own sixteen colours."""
 
 
 def _own(look: int) -> Theme:
-    """The dark look (0) or the light one (1)."""
+    """Return the dark theme (0) or the light one (1)."""
     colours: dict[str, Any] = {name: values[look] for name, values in _COLOURS.items()}
     variables = {name: values[look] for name, values in _VARIABLES.items()}
     return Theme(name=("rig-dark", "rig-light")[look], dark=not look, variables=variables, **colours)
@@ -172,15 +172,15 @@ THEMES = (DARK, LIGHT, TERMINAL)
 
 
 def default_theme(environment: Mapping[str, str]) -> str:
-    """The theme to begin with: the light one where the terminal says that its background is light.
+    """Return the theme to begin with: the light one if the terminal says that its background is light.
 
-    Only `COLORFGBG` is believed; asking the terminal itself hangs or lies inside tmux.
+    Only `COLORFGBG` is used, because asking the terminal itself hangs or gives wrong answers inside tmux.
     """
     background = environment.get("COLORFGBG", "").rpartition(";")[2]
     return LIGHT.name if background in {"7", "15"} else DARK.name
 
 
 def next_theme(name: str) -> str:
-    """The theme after this one, in a circle."""
+    """Return the theme after this one; the first follows the last."""
     names = [theme.name for theme in THEMES]
     return names[(names.index(name) + 1) % len(names)] if name in names else names[0]

@@ -1,7 +1,7 @@
-"""The live view as a display: the application has the main thread, the run a thread of its own.
+"""The live view as a display: the application has the main thread, and the run has another.
 
-Around it are signals, hang-ups, and the line discipline of the terminal, which is given back even when the
-application cannot do so: killed, out of memory, or crashed in C.
+It also handles signals and hang-ups, and restores the line discipline of the terminal even if the application
+cannot: when it is killed, runs out of memory, or crashes in C.
 """
 
 import os
@@ -41,17 +41,17 @@ _LOOK_S = 0.5
 
 
 class TuiDisplay:
-    """Shows a run in the terminal. When the view is left or fails, `fallback` takes over and the run
-    continues.
+    """The display that shows a run in the terminal.
 
-    The fallback (plain progress on stderr) receives the milestones that the view had shown.
+    If the view is left or fails, the run continues and `fallback` (by default plain progress on stderr) shows
+    it. The fallback also receives the milestones that the view had shown.
     """
 
     def __init__(self, fallback: Display | None = None) -> None:
         self._fallback = fallback or PlainDisplay(sys.stderr)
 
     def run(self, job: Callable[[Emit], T], control: Control) -> T:
-        """Run `job` under the view. What it returns or raises comes out after the terminal is restored."""
+        """Run `job` under the view; once the terminal is restored, return its result or raise its error."""
         worker = _ThreadJob(job)
         if has_terminal():
             control.takes_answers = True
@@ -72,29 +72,29 @@ class TuiDisplay:
 
 
 def on_terminal(stream: TextIO) -> TuiDisplay:
-    """The live view; what takes over from it writes to stderr, wherever `stream` leads."""
+    """Return the live view. Its fallback writes to stderr, whatever `stream` is."""
     return TuiDisplay()
 
 
 class _ThreadJob(Generic[T]):
-    """A job in a thread. Its events go to `feed`; those a fallback would need are remembered."""
+    """A job in a thread. Its events go to `feed`; those that a fallback would need are kept."""
 
     def __init__(self, job: Callable[[Emit], T]) -> None:
         self.feed = EventQueue()
         self._job = job
         self._milestones: list[Event] = []
         self._outcome: Future[T] = Future()
-        # A daemon: when the main thread is made to die, nothing waits for the run, which loses one turn.
+        # A daemon: if the main thread is killed, nothing waits for the run, which loses one turn.
         self._thread = threading.Thread(target=self._work, name="run", daemon=True)
         self.start = self._thread.start
 
     def result(self) -> T:
-        """Wait for the job; what it returned. Raises what it raised."""
+        """Wait for the job, and return its result or raise its error."""
         self._thread.join()
         return self._outcome.result()
 
     def follow(self, emit: Emit, notice: str) -> T:
-        """Tell `emit` all milestones so far, then `notice`, then those to come, until the job is over."""
+        """Emit all milestones so far, then `notice`, then later milestones until the job is over."""
         told = 0
         announced = False
         while True:
@@ -115,8 +115,8 @@ class _ThreadJob(Generic[T]):
             self._milestones.append(event)
         self.feed.emit(event)
         if isinstance(event, events.RunStarted) and event.finished_turns:
-            # Here, in the run's own thread, as the store then holds what was played before and nothing else.
-            # What the view would like to know is not a reason for a run to fail.
+            # In the run's own thread, at this point, the store holds exactly what was played before.
+            # The run must not fail because this cannot be read for the view.
             with suppress(Exception):
                 self.feed.emit(_played_before(Path(event.store), event.run))
 
@@ -130,7 +130,7 @@ class _ThreadJob(Generic[T]):
 
 
 def _played_before(store: Path, run: str) -> StoredBefore:
-    """What the store holds of a run, and all of its conversations that are half played."""
+    """Read what the store holds of a run, including its conversations that are half played."""
     begun: list[Event] = []
     with Runs.open(store) as runs:
         stored = runs.get(run)
@@ -145,14 +145,14 @@ def _played_before(store: Path, run: str) -> StoredBefore:
 
 
 def _stop(control: Control) -> bool:
-    """Ask the run to stop; whether it was asked before."""
+    """Ask the run to stop, and return whether it had been asked before."""
     asked = control.is_stopped
     control.stop()
     return asked
 
 
 def _watch(feed: EventQueue, control: Control) -> BaseException | None:
-    """Show the run until the view ends; the fault that ended it, if one did."""
+    """Show the run until the view ends, and return the error that ended it, if any."""
     try:
         app = RigApp(RunScreen(LiveRun(feed, control)))
         app.run()
@@ -169,9 +169,9 @@ LEAVE = (
     "\x1b[?7h\x1b[0m"  # wrap long lines, plain colours
     "\x1b[?1049l\x1b[?25h"  # the screen from before, the cursor
 )
-"""Takes back what Textual's Linux driver asks of a terminal."""
+"""The sequences that undo the modes that Textual's Linux driver sets in a terminal."""
 
-# The signals that a terminal sends go to this process too; reading on is how it learns that it is alone.
+# This process gets the terminal's signals as well; it ignores them, and reads until the application is gone.
 _SCRIPT = """
 trap '' HUP INT QUIT TERM TTOU TSTP
 read -r over || printf %s "$1" >&2
@@ -181,12 +181,11 @@ stty "$2" <&"$3"
 
 @contextmanager
 def terminal_guard(terminal: int, painted: int) -> Iterator[None]:
-    """While this lasts, a process waits for the end of it, or of this process, and puts the terminal in
-    order.
+    """A context with a guard: a process that restores the terminal when the context or this process ends.
 
-    It always gives the line discipline back. What else an application asks of a terminal it takes back itself
-    unless it dies, so the guard does that only then. `terminal` and `painted` are the file descriptors of the
-    terminal that keys are read from and that is painted on. A machine without sh and stty goes without.
+    It always restores the line discipline. The application resets other modes itself unless it dies, so the
+    guard resets them only then. `terminal` and `painted` are the file descriptors of the terminal that keys
+    are read from and of the one that is painted on. Without sh and stty there is no guard.
     """
     process = None
     with suppress(OSError):
@@ -203,7 +202,7 @@ def terminal_guard(terminal: int, painted: int) -> Iterator[None]:
 
 def _start(terminal: int, painted: int) -> subprocess.Popen[bytes]:
     modes = subprocess.run(["stty", "-g"], stdin=terminal, capture_output=True, text=True, check=False)
-    keys = os.dup(terminal)  # under a number that is not one of the three that are redirected
+    keys = os.dup(terminal)  # its number is none of the three that are redirected
     try:
         return subprocess.Popen(
             ["sh", "-c", _SCRIPT, "rig", LEAVE, modes.stdout.strip(), str(keys)],
@@ -226,9 +225,9 @@ def has_terminal() -> bool:
 
 @contextmanager
 def guarded(stop: Callable[[], bool]) -> Iterator[None]:
-    """While this lasts, signals and the end of the terminal end the view, and the terminal is given back.
+    """A context in which signals and the loss of the terminal end the view, and the terminal is restored.
 
-    A signal to end calls `stop`, which says whether that was asked for before.
+    SIGINT and SIGTERM call `stop`, which returns whether it had been asked to stop before.
     """
     assert sys.__stdin__ is not None
     assert sys.__stderr__ is not None
@@ -238,9 +237,9 @@ def guarded(stop: Callable[[], bool]) -> Iterator[None]:
 
 
 def signals_stop(stop: Callable[[], bool]) -> AbstractContextManager[None]:
-    """While this lasts, a signal to end calls `stop`; once that was asked for, it ends the view as well.
+    """A context in which SIGINT and SIGTERM call `stop`; if it returns true, they end the view as well.
 
-    The application notices by itself what stopped, and leaves the terminal in order.
+    The application notices by itself that the run has stopped, and restores the terminal.
     """
 
     def handle(number: int, frame: FrameType | None) -> None:
@@ -252,10 +251,10 @@ def signals_stop(stop: Callable[[], bool]) -> AbstractContextManager[None]:
 
 @contextmanager
 def hangup_kills() -> Iterator[None]:
-    """While this lasts, the end of the terminal is that of the process, and a killed run can be resumed.
+    """A context in which the loss of the terminal kills the process; a killed run can be resumed.
 
-    Without its terminal the application would spin. SIGHUP tells of that end, but it may be ignored by what
-    started the process, and only comes to those whose controlling terminal it is; so stdin is watched, too.
+    Without its terminal, the application would spin. SIGHUP reports the loss, but a parent process may have
+    set it to be ignored, and it is only sent for the controlling terminal; so stdin is watched as well.
     """
     assert sys.__stdin__ is not None
     terminal = select.poll()

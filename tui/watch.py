@@ -20,7 +20,7 @@ from tui.text.lines import Line, Span, Tint
 
 
 class Stop(NamedTuple):
-    """A key to press, as it is written and as the application calls it, and what it is good for."""
+    """A step of the tour: a key as it is shown and as the application calls it, and what it is for."""
 
     key: str
     pressed: str
@@ -46,7 +46,7 @@ STEPS = (
 
 
 class TourScreen(WatchScreen, inherit_bindings=False):
-    """The run screen with a guide above the numbers. Every key works; the guide waits for its own."""
+    """The run screen with a guide above the numbers. All keys work; the guide waits for the one it names."""
 
     SUBJECT = "A tour of the live view"
     KEYS = WatchScreen.KEYS
@@ -58,7 +58,7 @@ class TourScreen(WatchScreen, inherit_bindings=False):
         self.above_meters = [Guide(self._guide)]
 
     def on_mount(self) -> None:
-        # Whatever screen the reader goes to says how the tour goes on.
+        # Every screen that the reader opens shows how to continue the tour.
         self.app.guide = self._elsewhere  # type: ignore[attr-defined]
 
     def show_state(self) -> None:
@@ -98,9 +98,9 @@ class TourScreen(WatchScreen, inherit_bindings=False):
 
 
 def watch(player: Player, *, is_kept: bool = True, is_tour: bool = False) -> Resume | None:
-    """Show what a player tells, or a tour of it, until it is left; a run to go on with if one was chosen.
+    """Show the run of a player, or a tour of it, until the user leaves; return the run to resume, if any.
 
-    One that is not kept is gone then. Raises RigError if there is no terminal, or no store.
+    A run that is not kept is gone afterwards. Raises RigError if there is no terminal, or no store.
     """
     replay = Replay(player)
     screen = TourScreen(replay) if is_tour else WatchScreen(replay)
@@ -114,7 +114,7 @@ def watch(player: Player, *, is_kept: bool = True, is_tour: bool = False) -> Res
 
 
 def show(first: RigScreen[None], stop: Callable[[], None]) -> str | Resume | None:
-    """Run the application with this screen first; what it was left with. Raises what it failed with."""
+    """Run the application with this first screen, and return its result. Raises the error that ended it."""
     if not has_terminal():
         raise RigError("the live view needs a terminal for stdin and stderr; use --display plain")
     app = RigApp(first)
@@ -135,12 +135,12 @@ def show(first: RigScreen[None], stop: Callable[[], None]) -> str | Resume | Non
 
 
 def browse(store: Path) -> Resume | None:
-    """Let somebody choose among the stored runs, until they leave.
+    """Show the stored runs until the user leaves, and return a run to resume if one was chosen.
 
-    A run that is to be gone on with is returned. Raises RigError if there is no terminal, or no store.
+    Raises RigError if there is no terminal, or no store.
     """
     with Runs.open(store):
-        # A store that cannot be read is said in a line, before there is a screen.
+        # If the store cannot be read, the error appears before there is a screen.
         pass
     left = show(RunsScreen(store), lambda: None)
     return left if isinstance(left, Resume) else None

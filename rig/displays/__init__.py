@@ -20,30 +20,30 @@ def register(registry: plugins.Registry) -> None:
 
 
 def names() -> tuple[str, ...]:
-    """What a display can be chosen by. Raises RigError if a plugin fails."""
+    """Return the names of all displays, `auto` first. Raises RigError if a plugin fails."""
     return ("auto", *plugins.registered().displays)
 
 
 def choose(name: str, stream: TextIO) -> "Display":
-    """The display of this name, writing lines to `stream`; `auto` is decided by where the streams lead."""
+    """Return the display of this name, which writes lines to `stream`; `auto` depends on the streams."""
     display: Display = plugins.registered().displays[resolve(name, stream)](stream)
     return display
 
 
 def resolve(name: str, stream: TextIO) -> str:
-    """The name itself, but for `auto`, which is decided by where the streams lead."""
+    """Return the name itself, or for `auto` the display that suits the streams."""
     if name == "auto":
         return "tui" if is_interactive(stream) else "plain"
     return name
 
 
 def is_watched(name: str) -> bool:
-    """Whether somebody watches, who then also reads how the run ended."""
+    """Whether somebody watches this display, and so also reads how the run ended."""
     return name not in ("log", "none")
 
 
 def is_interactive(stream: TextIO) -> bool:
-    """Whether a person can watch and press keys: all streams are a terminal that can move its cursor."""
+    """Whether a person can watch and press keys: all streams are terminals that can move the cursor."""
     return all(is_terminal(handle) for handle in (sys.stdin, stream, sys.stderr))
 
 

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Display(Protocol):
-    """Owns the main thread while a job runs, and receives its events."""
+    """What shows a run: it owns the main thread while a job runs, and receives the job's events."""
 
     def run(self, job: Callable[[Emit], T], control: Control) -> T:
         """Run the job to the end, here or in a thread, and return its result or raise what it raised."""
@@ -26,7 +26,7 @@ Handler: TypeAlias = Callable[[int, FrameType | None], Any] | signal.Handlers
 
 @contextmanager
 def handled(handler: Handler, *signals: int) -> Iterator[None]:
-    """While this lasts, these signals have another handler. Only the main thread gets signals, and can."""
+    """A context in which `handler` handles these signals. Outside the main thread it changes nothing."""
     if current_thread() is not main_thread():
         yield
         return
@@ -39,9 +39,9 @@ def handled(handler: Handler, *signals: int) -> Iterator[None]:
 
 
 def stopping(control: Control) -> AbstractContextManager[None]:
-    """While this lasts, SIGINT asks the run to stop; once asked, SIGINT is deadly again.
+    """A context in which SIGINT asks the run to stop; a second SIGINT ends the process.
 
-    A kill is harmless to the store: it loses the turn in progress, as stopping does.
+    Killing it is harmless to the store: as with stopping, only the turn in progress is lost.
     """
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -53,7 +53,7 @@ def stopping(control: Control) -> AbstractContextManager[None]:
 
 
 def endings_as_exceptions() -> AbstractContextManager[None]:
-    """Let a process that has to end clean up what it began."""
+    """A context in which SIGTERM and SIGHUP raise SystemExit, so that the process can clean up."""
 
     def leave(number: int, frame: FrameType | None) -> NoReturn:
         sys.exit(128 + number)
@@ -62,10 +62,10 @@ def endings_as_exceptions() -> AbstractContextManager[None]:
 
 
 class NoDisplay:
-    """Shows nothing."""
+    """The display that shows nothing."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
-        """Leave alone the stream that other displays write lines to."""
+        """Ignore the stream, which other displays write lines to."""
 
     def run(self, job: Callable[[Emit], T], control: Control) -> T:
         with stopping(control):
@@ -73,4 +73,4 @@ class NoDisplay:
 
 
 def _ignore(event: Event) -> None:
-    """Tests of kills and full disks listen here."""
+    """Ignore an event. Tests of kills and full disks listen here."""

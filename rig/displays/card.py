@@ -1,7 +1,7 @@
 """The end of a run on one screen: a row for each arm, the commonest faults, and the command to type next.
 
 The decision comes first: which file to ship, a row for each arm with its verdict, and the verdicts in words.
-The end of a run, `rig compare` and the report say it alike.
+The end of a run, `rig compare` and the report show it in the same way.
 """
 
 import shlex
@@ -45,10 +45,10 @@ Line: TypeAlias = tuple[Span, ...]
 _GAP = "  "
 _BAR = 10
 _NAME = 16
-"""Characters of an arm's name that are left of it, at least."""
+"""The fewest characters that an arm's name is cut to."""
 _UNBROKEN = 10_000
 SENTENCES = 4
-"""Verdicts that are also told as sentences where there is little room."""
+"""The most verdicts that are shown as sentences if there is little room."""
 
 VERDICT_SIGNS = {
     VerdictKind.LOSS: (signs.FAILED.glyph, "failure"),
@@ -62,7 +62,7 @@ VERDICT_SIGNS = {
 
 
 class ArmEntry(NamedTuple):
-    """What a row says of an arm. `pair` is None for the baseline, and where nothing is compared."""
+    """What a row says about an arm. `pair` is None for the baseline, and if nothing is compared."""
 
     name: str
     arm: StoredArm | ArmResult
@@ -72,14 +72,14 @@ class ArmEntry(NamedTuple):
 
     @property
     def fault(self) -> str:
-        """A word for why it has no numbers, empty if it has."""
+        """Why the arm has no numbers, in a word or two; empty if it has some."""
         if self.arm.failure:
             return "failed"
         return "not evaluated" if isinstance(self.arm, StoredArm) and self.arm.not_evaluated else ""
 
 
 class _Column(NamedTuple):
-    """A title and a cell for each arm. `last` is how late it is left out where there is little room."""
+    """A title and a cell for each arm. If room is short, columns with a low `last` are left out first."""
 
     title: str
     cells: Sequence[Span]
@@ -88,7 +88,7 @@ class _Column(NamedTuple):
 
     @property
     def heading(self) -> tuple[str, str]:
-        """The title, on two lines where it has two words."""
+        """The title on two lines; the first is empty unless it is long and has several words."""
         above, _, below = self.title.rpartition(" ") if len(self.title) > 9 else ("", "", self.title)
         return above, below
 
@@ -97,24 +97,24 @@ class _Column(NamedTuple):
         return max(*(len(part) for part in self.heading), *(len(text) for text, _ in self.cells))
 
     def narrower(self, over: int) -> "_Column":
-        """By so many cells: texts lose their middles, as they differ at the ends."""
+        """Return the column narrowed by `over` cells; texts lose their middles, as their ends differ."""
         room = self.width - max(over, 0)
         return self._replace(cells=[(middle(text, room), tint) for text, tint in self.cells])
 
 
 def short_labels(comparison: Comparison) -> dict[str, str]:
-    """The arms called by what differs, by label."""
+    """Return short names for the arms, without what they have in common, by label."""
     labels = [arm.label for arm in comparison.arms]
     return dict(zip(labels, short_names(labels, ""), strict=True))
 
 
 def decision(comparison: Comparison) -> str:
-    """Which file to ship, its arm called by what differs; empty where no files were compared."""
+    """Return which file to ship, with the short name of its arm; empty if no files were compared."""
     return comparison.recommendation.text(short_labels(comparison)) if comparison.recommendation else ""
 
 
 def headline(comparison: Comparison, width: int) -> list[Line]:
-    """The decision as lines; none where no files were compared."""
+    """Return the decision as lines, none if no files were compared."""
     recommended = comparison.recommendation
     if recommended is None:
         return []
@@ -125,8 +125,9 @@ def headline(comparison: Comparison, width: int) -> list[Line]:
 
 
 def arms_table(entries: Sequence[ArmEntry], metrics: Sequence[Metric], width: int) -> list[Line]:
-    """A row for each arm: its file's size, the first of the metrics with a bar and the difference from the
-    baseline, the others, its speed and its verdict. Below `width` cells, what matters least is left out.
+    """Return a row for each arm: its file's size, the first metric with a bar and the difference from the
+    baseline, the other metrics, its speed and its verdict. To fit `width` cells, the least important columns
+    are left out.
     """
     names = short_names([one_line(entry.name) for entry in entries])
     table = [_Column("model", [(name, "strong") for name in names], 9, is_text=True)]
@@ -143,7 +144,7 @@ def arms_table(entries: Sequence[ArmEntry], metrics: Sequence[Metric], width: in
         table.append(_Column(metric.title, rates, (9, 8, 2)[min(late, 2)]))
         if not late and any(entry.pair for entry in entries):
             table.append(_Column(str(DELTA), [_difference(metric, entry.pair) for entry in entries], 9))
-    # Of several limits, the one that cut off most.
+    # If there are several limits, the one that cut off most.
     cut = [max((limit.share for limit in entry.arm.limits), default=0.0) for entry in entries]
     if any(cut):
         table.append(_Column("answers cut", [(percent(share), "error") for share in cut], 8))
@@ -164,7 +165,7 @@ def arms_table(entries: Sequence[ArmEntry], metrics: Sequence[Metric], width: in
 
 
 def told_metrics(declaration: Declaration, first: Metric | None = None) -> list[Metric]:
-    """The metric that is judged by, or success; then what is better low, then the others of a line."""
+    """Return the judged metric (by default success), then the others of a line, those better low first."""
     first = first or declaration.success_metric or next(iter(declaration.metrics), None)
     others = sorted(
         (metric for metric in declaration.shown("lines") if metric != first),
@@ -179,7 +180,7 @@ def _difference(metric: Metric, pair: ArmPair | None) -> Span:
 
 
 def verdict_span(entry: ArmEntry) -> Span:
-    """The verdict in a word or two with its sign, or why there is none."""
+    """Return the verdict in a word or two with its sign, or why there is none."""
     if entry.fault:
         return f"{signs.ERROR.sign} {entry.fault}", "error"
     if entry.pair:
@@ -203,7 +204,7 @@ def _rows(table: Sequence[_Column]) -> list[Line]:
 
 
 def beside(label: str, text: str, width: int) -> list[Line]:
-    """A text with a word in the margin; a command is never broken."""
+    """Return a text as lines with `label` in the margin; the command of `next` is never broken."""
     margin = 10
     if label == "next":
         return [((label.ljust(margin), "muted"), (text, "call"))]
@@ -213,7 +214,7 @@ def beside(label: str, text: str, width: int) -> list[Line]:
 
 
 def sentences(comparison: Comparison, most: int | None = None) -> Iterator[str]:
-    """The verdicts in words, each with the arms that it is on; of more than `most`, how many there are."""
+    """Yield the verdicts as sentences, each with its arms; beyond `most`, only their number."""
     labels = [arm.label for arm in comparison.arms]
     names = dict(zip(labels, short_names(labels), strict=True))
     verdicts: dict[str, list[str]] = {}
@@ -226,7 +227,7 @@ def sentences(comparison: Comparison, most: int | None = None) -> Iterator[str]:
 
 
 def entries_of(comparison: Comparison) -> list[ArmEntry]:
-    """The arms of a comparison as rows, the baseline first."""
+    """Return the arms of a comparison as rows, the baseline first."""
     pairs: Mapping[str, ArmPair] = {pair.arm: pair for pair in comparison.pairs}
     return [
         ArmEntry(arm.label, arm, arm.counts, pairs.get(arm.label), arm is comparison.baseline)
@@ -235,8 +236,8 @@ def entries_of(comparison: Comparison) -> list[ArmEntry]:
 
 
 def opening(comparison: Comparison, width: int | None) -> list[Line]:
-    """All that decides, in `width` cells: the file to ship, the arms in a table, the verdicts, and what a
-    reader must know of them. Without a width, no line is broken.
+    """Return the opening of a comparison in `width` cells: the file to ship, the arms in a table, the
+    verdicts, and what a reader must know about them. Without a width, no line is broken.
     """
     room = width or _UNBROKEN
     decision = headline(comparison, room)
@@ -257,7 +258,7 @@ def opening(comparison: Comparison, width: int | None) -> list[Line]:
 
 
 def _labelled(told: Iterable[tuple[str, Iterable[str]]], width: int) -> list[Line]:
-    """Texts, each below the others of its kind, with the word for them beside the first."""
+    """Return texts by label as lines, with the label in the margin of its first text."""
     texts = (("" if number else label, text) for label, of in told for number, text in enumerate(of))
     return [line for label, text in texts for line in beside(label, text, width)]
 
@@ -267,10 +268,10 @@ _FAULTS = 3
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """What there is to say at the end of a run.
+    """What rig says at the end of a run.
 
-    `comparison` holds its arms against the first of them; None if there is nothing to compare. `failing`
-    is the first conversation that was not a success. One that is not kept is gone when this is read.
+    `comparison` compares its arms with the first of them; None if there is nothing to compare. `failing` is
+    the first conversation that was not a success. A run that is not kept is gone when its card is read.
     """
 
     run: StoredRun
@@ -282,7 +283,7 @@ class Card:
 
     @classmethod
     def of(cls, runs: Runs, run: str, *, is_kept: bool = True) -> "Card":
-        """The card of a stored run, as far as it is stored. Raises RigError if there is no such run."""
+        """Return the card of a run from what is stored so far. Raises RigError if there is no such run."""
         stored = runs.get(run)
         try:
             question = ComparisonOptions(across_settings=True, loss=stored.settings.get("loss", 5.0))
@@ -296,11 +297,11 @@ class Card:
         return cls(stored, str(runs.path), comparison, next(failing, None), is_kept, repeated)
 
     def text(self, width: int | None = None) -> str:
-        """The card as text, this many cells wide."""
+        """Return the card as text, `width` cells wide."""
         return "\n".join("".join(text for text, _ in line).rstrip() for line in self.lines(width or 100))
 
     def lines(self, width: int) -> list[Line]:
-        """The card as tinted lines, this many cells wide."""
+        """Return the card as tinted lines, `width` cells wide."""
         rule: Line = ((str(RULE) * width, "rule"),)
         decision = headline(self.comparison, width) if self.comparison else []
         table = arms_table(self._entries(), told_metrics(self.run.declaration), width)
@@ -321,7 +322,7 @@ class Card:
         return ((f"{sign.sign} ", sign.tint), (f"run {run.id} {run.state}", "strong"), (how_far, "muted"))
 
     def _entries(self) -> list[ArmEntry]:
-        """Rows of the table. What the comparison left out has no pair."""
+        """Return the rows of the table. Arms that the comparison left out have no pair."""
         compared = self.comparison
         labels = {arm.label: arm.position for arm in compared.arms} if compared else {}
         pairs = {labels[pair.arm]: pair for pair in compared.pairs} if compared else {}
@@ -331,10 +332,10 @@ class Card:
             for arm in self.run.arms
         ]
 
-    # Below it
+    # Below the table
 
     def _notes(self) -> Iterator[tuple[str, Sequence[str]]]:
-        """What is said below the table, by words for the margin."""
+        """Yield the texts below the table, each with its label for the margin."""
         run = self.run
         for arm in run.arms:
             if reason := arm.failure or arm.not_evaluated:
@@ -347,7 +348,7 @@ class Card:
         cut = summary.limit_notes({arm.name: arm.limits for arm in run.arms})
         more = [f"{len(cut) - SENTENCES} more: rig show {run.id}"] if len(cut) > SENTENCES else []
         yield "limits", cut[:SENTENCES] + more
-        # How reliable each arm is, and what it succeeds in now and then.
+        # How reliable each arm is, and in which conversations it only succeeds now and then.
         repeats: list[str] = []
         for arm, repeated in zip(run.arms, self.repeated, strict=False):
             repeats += summary.repeat_rates(arm.name, repeated)
@@ -366,7 +367,7 @@ class Card:
             yield "caution", [run.declaration.caution]
 
     def _alone(self) -> str:
-        """What can be said about a single arm."""
+        """Return what can be said about a single arm, empty if there are several or nothing is measured."""
         metrics, arm = told_metrics(self.run.declaration), self.run.arms[0]
         if len(self.run.arms) > 1 or not metrics or not arm.rated:
             return ""
@@ -375,7 +376,7 @@ class Card:
         return f"{metrics[0].noun} {rated} of {played}; there is no second arm to compare it with"
 
     def _next(self) -> tuple[str, str]:
-        """The command to type next, and what for."""
+        """Return the command to type next, and what it is for."""
         run = self.run
         runs = "" if self.store == str(runs_file()) else f" --runs {shlex.quote(self.store)}"
         if not self.is_kept:
@@ -392,7 +393,10 @@ class Card:
 
 
 def ending(run: StoredRun, store: Path, width: int | None, *, full: bool, is_kept: bool = True) -> str:
-    """What is printed when a run is through: its card, or all numbers and where it is, if it is kept."""
+    """Return what is printed at the end of a run: its card or, if `full`, all numbers.
+
+    If the run is kept, it also says where it is stored.
+    """
     with Runs.open(store) as runs:
         if full:
             place = f"\n\n{summary.whereabouts(run, str(store))}" if is_kept else ""

@@ -1,6 +1,6 @@
-"""Comparisons as text: the content of each row, the same in a terminal and in a report, and the pages.
+"""Comparisons as text: the rows that terminals and reports share, and what a terminal prints of them.
 
-And curves of success over the levels of a dial, as small pictures in text, and as tables.
+Curves of success over the levels of a dial are drawn as small pictures in text, and as tables.
 """
 
 from collections.abc import Iterable, Sequence
@@ -26,11 +26,11 @@ from rig.metrics import UNCLEAR, Metric, if_right
 from rig.rates.agreement import Interval
 
 _MOST_NAMED = 3
-"""Arms that differ from the baseline in the same thing, and are named one by one."""
+"""If more arms than this differ from the baseline in the same thing, they are counted, not named."""
 
 
 def heading(comparison: Comparison) -> list[str]:
-    """What is compared, line by line."""
+    """Return what is compared, line by line."""
     level = f"{100 * (1 - comparison.alpha):g}%"
     against = f"baseline {comparison.baseline.label}; " if comparison.pairs else ""
     return [
@@ -40,8 +40,9 @@ def heading(comparison: Comparison) -> list[str]:
 
 
 def notes(comparison: Comparison, *, origins: bool = True) -> list[str]:
-    """What a reader must know of the arms and of how they were compared, line by line; without `origins`, not
-    what files were made from.
+    """Return what a reader must know about the arms and how they were compared, line by line.
+
+    `origins` includes what their files were made from.
     """
     lines: list[str] = []
     differing = [arm for arm in comparison.arms if len(arm.factors) == 1]
@@ -72,7 +73,7 @@ def notes(comparison: Comparison, *, origins: bool = True) -> list[str]:
 
 
 def quality_rows(comparison: Comparison) -> list[Row]:
-    """Rates with their intervals, counts, and what went wrong by kind."""
+    """Return rates with their intervals, counts, and what went wrong by kind."""
     arms = comparison.arms
     rows = [
         Row(metric.noun, [estimate(arm.rates[metric.name], metric) for arm in arms])
@@ -90,13 +91,13 @@ def quality_rows(comparison: Comparison) -> list[Row]:
 
 
 def _if_right(metric: Metric, arm: ArmResult) -> str:
-    """The rate that it would be if everything unclear were right; only where that is another."""
+    """Return the rate if everything unclear were right, or `-` if nothing is unclear."""
     value = metric.rate(if_right(arm.counts)) if metric.bounds(arm.counts) else None
     return UNKNOWN if value is None else metric.amount(value) + metric.unit
 
 
 def difference_rows(comparison: Comparison) -> list[Row]:
-    """Differences from the baseline in points, what they are worth, and how much flipped."""
+    """Return the differences from the baseline in points, their tests, and how much flipped."""
     pairs = comparison.pairs
     judge = comparison.metric
     noun = judge.noun
@@ -125,7 +126,10 @@ def difference_rows(comparison: Comparison) -> list[Row]:
 
 
 def flips_with_turns(pair: ArmPair) -> list[tuple[Flip, tuple[Flip, ...]]]:
-    """The conversations that flipped, each with its turns; then turns of the others, under their first."""
+    """Return the conversations that flipped, each with its turns that did.
+
+    Flipped turns of other conversations follow, by conversation, each group under its first turn.
+    """
     turns: dict[str, list[Flip]] = {}
     for turn in pair.turn_flips:
         turns.setdefault(turn.conversation, []).append(turn)
@@ -134,7 +138,7 @@ def flips_with_turns(pair: ArmPair) -> list[tuple[Flip, tuple[Flip, ...]]]:
 
 
 def how_often(flip: Flip) -> str:
-    """Of repeats, how many each arm got right; nothing if there are none."""
+    """Return how many repeats each arm got right; empty if both played the conversation only once."""
     if flip.baseline_repeats == flip.arm_repeats == 1:
         return ""
     return (
@@ -144,7 +148,7 @@ def how_often(flip: Flip) -> str:
 
 
 def signed(metric: Metric, difference: float) -> str:
-    """A difference that rounds to nothing has no sign."""
+    """Return a difference with its sign, or without one if it rounds to zero."""
     text = metric.amount(difference, "+")
     return text if float(text) else text.lstrip("+-")
 
@@ -152,7 +156,7 @@ def signed(metric: Metric, difference: float) -> str:
 def _agreeing(interval: Interval) -> str:
     if isnan(interval.value):
         return "undefined"
-    # What rounds to nothing has no sign.
+    # A bound that rounds to zero has no sign.
     return with_interval(lambda bound: f"{round(bound, 2) + 0.0:.2f}", interval)
 
 
@@ -163,14 +167,14 @@ def _p(p: float | None) -> str:
 
 
 _MOST_FLIPS = 20
-"""Conversations shown of an arm that flipped, and of those in which only turns did; `--json` has all."""
+"""The most flipped conversations shown of an arm, and as many with flipped turns only; `--json` has all."""
 _OF_NO_USE = {VerdictKind.NOTHING_TO_LOSE, VerdictKind.CANNOT_TELL}
 
 
 def statistics_text(comparison: Comparison, width: int | None = None) -> str:
-    """Rates, costs, differences with their tests, and flips: what the verdicts rest on.
+    """Return what the verdicts rest on: rates, costs, differences with their tests, and flips.
 
-    Arms that do not fit into `width` cells take less room, or follow below.
+    Arms that do not fit into `width` cells get narrower columns, or follow below.
     """
     arms, pairs = comparison.arms, comparison.pairs
     told = [*quality_rows(comparison), *summary.cost_rows(arms)]
@@ -184,7 +188,7 @@ def statistics_text(comparison: Comparison, width: int | None = None) -> str:
 
 
 def _flips(pair: ArmPair) -> str:
-    """The conversations that flipped, each with its turns; then, in short, turns in those that did not."""
+    """Return the conversations that flipped, each with its turns, and flipped turns in those that did not."""
     flips = flips_with_turns(pair)
     flipped, alike = flips[: len(pair.flips)], flips[len(pair.flips) :]
     lines = [f"{pair.arm} against {pair.baseline}"]
@@ -193,7 +197,7 @@ def _flips(pair: ArmPair) -> str:
         for number, (flip, turns) in enumerate(of_kind[:_MOST_FLIPS]):
             told = f"  {flip.outcome}  {flip.conversation}{how_often(flip)}"
             lines.append((told if of_kind is flipped else f"    {flip.conversation}") + _turns(turns))
-            # The command is alike for all of them.
+            # The command is similar for all of them, so the first is enough.
             lines += [f"        {command}" for command in flip.commands] if not number else []
         left = len(of_kind) - _MOST_FLIPS
         lines += [f"    … {left} more; --json has all flips"] if left > 0 else []
@@ -208,7 +212,7 @@ def _turns(flips: Iterable[Flip]) -> str:
 
 
 def hint(comparison: Comparison) -> list[str]:
-    """What to ask instead, where the metric asked for cannot tell losses of calls from none."""
+    """Return what to do if the verdicts are of no use: decide unclear texts, or compare by a finer metric."""
     kinds = {pair.verdict.kind for pair in comparison.pairs}
     open_ = [pair for pair in comparison.pairs if pair.verdict.unclear]
     if any(pair.verdict.kind is VerdictKind.CANNOT_TELL for pair in open_):
@@ -226,12 +230,12 @@ def hint(comparison: Comparison) -> list[str]:
 
 
 def table(corner: str, header: Sequence[str], rows: Sequence[Row], width: int | None = None) -> str:
-    """Labels, and a column of numbers under each heading; in less room where `width` asks for that."""
+    """Return a table with a column of numbers under each heading, narrowed if it exceeds `width` cells."""
     return "\n".join(fitted([Row(corner, header), *rows], width))
 
 
 def looks_text(looks: SequentialComparison) -> str:
-    """What was found of each arm, and between what its loss lies."""
+    """Return what was found about each arm, with the interval of its loss."""
     each_end = f"each end of an interval is wrong with a chance of at most {100 * looks.alpha:g}%"
     shared = f" for all {len(looks.arms)} arms together" if len(looks.arms) > 1 else ""
     lines = [
@@ -252,11 +256,11 @@ def looks_text(looks: SequentialComparison) -> str:
 
 
 MARKS = ".-=+*#"
-"""From nothing right to all of it; plain characters, which every terminal has."""
+"""Marks from nothing right to everything right, in plain characters that every terminal has."""
 
 
 def mark(share: Share) -> str:
-    """The mark of a share; a space where there is none. The ends are for nothing and for all alone."""
+    """Return the mark of a share, a space if it has no rate. Only 0 and 1 have the marks at the ends."""
     rate = share.rate
     if rate is None:
         return " "
@@ -266,7 +270,7 @@ def mark(share: Share) -> str:
 
 
 def groups_text(groups: Groups, width: int | None = None) -> str:
-    """A row for each group, a column for each arm, with what is counted above."""
+    """Return a row for each group and a column for each arm, with a line above that says what is counted."""
     rows = [Row("", short_names(groups.arms))]
     rows += [Row(name, [_cell(share) for share in shares]) for name, shares in groups.rows]
     return "\n".join([WHAT[groups.by], "", *columns(rows, width)])
@@ -279,7 +283,7 @@ def _cell(share: Share) -> str:
 
 
 def tables_markdown(tables: Sequence[Table]) -> str:
-    """Each table under its title, and last what the paper's own rows are."""
+    """Return each table in Markdown under its title, and at the end what the paper's own rows are."""
     parts = []
     for table in tables:
         rows = [tuple(inert(cell_text(cell)) for cell in row) for row in table.cells]
@@ -290,34 +294,34 @@ def tables_markdown(tables: Sequence[Table]) -> str:
 
 
 def cell_text(value: str | int | float | None) -> str:
-    """What stands in a cell; shares are in percent."""
+    """Return the text of a cell; shares are in percent."""
     return str(value) if isinstance(value, str | int) else percent(value)
 
 
 def sparkline(rates: Sequence[float | None]) -> str:
-    """A cell for each level, from nothing right to all; a space for one that was not played."""
+    """Return a character for each level, as high as its rate; a space for a level that was not played."""
     levels = str(LEVELS)
     return "".join(" " if rate is None else levels[round((len(levels) - 1) * rate)] for rate in rates)
 
 
 def evidence_line(event: EvidenceMoved) -> str:
-    """What moved, in a line; of a curve with its picture."""
+    """Return what changed in the evidence as one line, with its picture if it is a curve."""
     rates = event.evidence.get("curve")
     return f"{sparkline(rates)}  {event.text}" if rates else event.text
 
 
 def curve_line(curve: Curve) -> str:
-    """A curve in a line: its picture, what was turned, and where success breaks."""
+    """Return a curve as one line: its picture, which option was varied, and where success breaks."""
     return f"{sparkline(curve.rates)}  {titled(curve)}: {curve.text}"
 
 
 def titled(curve: Curve) -> str:
-    """What the curve is of."""
+    """Return the title of a curve: what was measured over which option."""
     return one_line(f"{curve.name} over {curve.option.replace('_', '-')}")
 
 
 def curves_text(curves: Sequence[Curve], width: int | None = None) -> str:
-    """Each curve level by level, and what is found of it."""
+    """Return each curve level by level, with what was found."""
     size, alpha = counted(100 * curves[0].size, "point"), 100 * curves[0].alpha
     lines = [
         f"a break is a loss of {size} or more against the lowest level; what follows, over all levels and"

@@ -1,6 +1,6 @@
 """Displays that write lines: JSON for each event, or words for each finished conversation.
 
-In a notebook a bar moves above the last of these lines.
+In a notebook, a progress bar is shown above the last of these lines.
 """
 
 import re
@@ -33,14 +33,14 @@ from rig.tasks import Counted, numbered, turn_number
 
 _WORD = re.compile(r"(?<!^)(?=[A-Z])")
 _TOKENS = frozenset({"token_ids", "logprobs", "token_chars", "token_forced"})
-"""Left to the store: one number for each token."""
+"""Fields with a value for each token; they are only in the store, not in the log."""
 
 _MEASURED = {"counts": "metrics", "arm_counts": "arm_metrics"}
-"""Counts, by what they are called in the log, where their rates stand beside them."""
+"""Fields with counts, and their names in the log, which has the rates as well."""
 
 
 class LogDisplay:
-    """Writes events as they happen, each line flushed."""
+    """The display that writes each event as a line of JSON, and flushes it."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -56,7 +56,7 @@ class LogDisplay:
             self._declaration = event.declaration
             self._counted = {conversation.name: conversation for conversation in event.conversations}
         if not isinstance(event, PieceGenerated):
-            # ASCII: text of a model cannot steer a terminal, whoever reads the log.
+            # ASCII, so that text of a model cannot steer the terminal of whoever reads the log.
             line = event_json(event, self._declaration)
             if counted := self._counted.get(str(line.get("conversation"))):
                 _count(line, counted)
@@ -64,7 +64,7 @@ class LogDisplay:
 
 
 def event_json(event: Event, declaration: Declaration) -> JsonObject:
-    """An event as one flat object: its name, the time, where it belongs, and its parts."""
+    """Return an event as one flat object: its name, the time, where it belongs, and its fields."""
     name = _WORD.sub("_", type(event).__name__).lower()
     line: JsonObject = {"event": name, "time": datetime.now(UTC).isoformat(timespec="milliseconds")}
     for part in fields(event):
@@ -77,7 +77,7 @@ def event_json(event: Event, declaration: Declaration) -> JsonObject:
 
 
 def _count(line: JsonObject, counted: Counted) -> None:
-    """Number the turns of a line as people do, from 1: `position` is what the task calls a turn."""
+    """Number the turns of a line as people do, from 1; `position` keeps the task's own number."""
     if "turn" in line:
         line["position"] = line["turn"]
     for name in ("turn", "first_turn"):
@@ -106,11 +106,11 @@ def _json(value: Any) -> Json:
 
 
 _SIGN = 11
-"""Characters of the longest way in which a conversation can end."""
+"""The characters of the longest label of how a conversation ended."""
 
 
 class PlainDisplay:
-    """Writes lines without any control sequence, each flushed."""
+    """The display that writes lines without control sequences, and flushes each."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -186,7 +186,7 @@ class PlainDisplay:
 
 
 class Asking:
-    """Asks a person on a stream and takes a line from stdin. With each conversation its script is printed."""
+    """Asks a person on a stream and reads the answer from stdin. Each conversation begins with its script."""
 
     def __init__(self, stream: TextIO, control: Control) -> None:
         self._stream = stream
@@ -200,7 +200,7 @@ class Asking:
         if self._control.question != question:
             return
         if question.where != self._where:
-            # It is worth reading from the role's own first words on, if it said any.
+            # Print messages from the role's own first words on, if it has said any.
             own = (n for n, message in enumerate(question.messages) if isinstance(message, ReplyMessage))
             self._where, self._read = question.where, next(own, 0)
             words = f"; {' or '.join(question.phrases)} ends it" if question.phrases else ""
@@ -220,7 +220,7 @@ class Asking:
                 self._control.stop()
 
     def _line(self) -> str:
-        """What is typed next that is not blank."""
+        """Read the next line that is not blank. Raises EOFError at the end of stdin."""
         while True:
             print("you> ", end="", file=self._stream, flush=True)
             line = sys.stdin.readline()
@@ -244,7 +244,7 @@ def is_notebook() -> bool:
 
 
 class NotebookDisplay(PlainDisplay):
-    """Draws in one output of the cell again and again, at most twice a second. It needs IPython."""
+    """The display that redraws one output of a notebook's cell, at most twice a second. It needs IPython."""
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__(stream)

@@ -1,4 +1,4 @@
-"""How far a run is, how long it will still take, and which arms have answered at all; for every display."""
+"""How far a run is, how much longer it will take, and which arms have answered at all, for every display."""
 
 from collections.abc import Callable, Iterable
 from math import sqrt
@@ -14,7 +14,7 @@ NOT_EVALUATED = "not evaluated"
 
 
 class Remaining(NamedTuple):
-    """Seconds left, and the 95% interval in which they will be; without one, all three are the same."""
+    """The seconds left with their 95% interval; without an interval, all three are the same."""
 
     seconds: float
     low: float
@@ -22,23 +22,23 @@ class Remaining(NamedTuple):
 
     @classmethod
     def exactly(cls, seconds: float) -> "Remaining":
-        """A time that is known."""
+        """Return a time without an interval."""
         return cls(seconds, seconds, seconds)
 
 
 _Unit: TypeAlias = tuple[str, int]
-"""A turn of a conversation, or all of one (-1)."""
+"""A conversation and one of its turns, or -1 for all of it."""
 
 
 class Progress:
-    """What is done and to be done over all arms, in the order of events. Times are in seconds by `clock`.
+    """The progress of a run over all its arms, from its events. Times are in seconds by `clock`.
 
-    It counts turns, or `conversations` where nobody knows beforehand how many turns there will be. A resumed
-    run counts what earlier starts did as done, but not as a measure of its pace. What is skipped, or left out
-    as an arm was decided on, is not waited for.
+    It counts turns, or `conversations` if their number of turns is not known beforehand. In a resumed run,
+    earlier work counts as done, but not towards its pace. What is skipped, or left out because an arm was
+    decided, does not count as remaining.
 
-    Time is told by tokens: what is left is taken to need the tokens that the same turns needed in other arms
-    or repeats, else as many as turns did so far, at the pace of the arm that is at work.
+    Time is estimated from tokens: the rest is expected to need the tokens that the same turns needed in other
+    arms or repeats, or else as many as turns did so far, at the pace of the arm that is being played.
     """
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
@@ -56,7 +56,7 @@ class Progress:
         self.total = 0
 
     def tell(self, event: Event) -> None:
-        """Take one event in."""
+        """Record an event."""
         match event:
             case events.RunStarted():
                 turns = [conversation.turns for conversation in event.conversations]
@@ -82,7 +82,7 @@ class Progress:
                 pass
 
     def _count_tokens(self, event: events.TurnFinished) -> None:
-        """Tokens of a turn, those of its prompt by the time they take beside those that are generated."""
+        """Count a turn's tokens; prompt tokens are weighted by their time relative to generated ones."""
         before, now = self._speed.get(event.where.arm, Speed()), event.speed
         self._speed[event.where.arm] = now
         read = now.prompt_tokens - now.cached_tokens - before.prompt_tokens + before.cached_tokens
@@ -102,7 +102,7 @@ class Progress:
 
     @property
     def remaining(self) -> Remaining | None:
-        """The time left, None before the first turn."""
+        """The time left, None before anything has finished."""
         if self._at is None:
             return None
         left = self.total - self.done - self._skipped
@@ -113,7 +113,7 @@ class Progress:
         here = self._made[self._at.arm, self._at.repeat]
         coming = [tokens for unit, tokens in needed.items() if unit not in here] or [*needed.values()]
         passed = 0.0 if self._last is None else self._now() - self._last
-        # A turn that takes longer than others says that others will, too.
+        # A turn that takes longer than others suggests that later ones will, too.
         took = max(sum(seconds), (sum(seconds) + passed) * len(seconds) / (len(seconds) + 1))
         expected = took / spent * fmean(coming) * left
         # A turn under way counts down, but not below what the turns after it take.
@@ -125,7 +125,7 @@ class Progress:
 
 
 class Answered:
-    """Which arms have answered at all: of one that only the machine has failed, no number says anything."""
+    """Which arms have answered at all. The numbers of an arm mean nothing if only the machine failed it."""
 
     def __init__(self) -> None:
         self._roles: dict[tuple[int, str], bool] = {}
@@ -133,14 +133,14 @@ class Answered:
         self._sure: frozenset[int] = frozenset()
 
     def stored(self, evaluated: Iterable[int]) -> None:
-        """Know which arms answered before a run was resumed."""
+        """Record which arms answered before a run was resumed."""
         self._before, self._sure = False, frozenset(evaluated)
 
     def tell(self, event: Event) -> None:
-        """Take one event in."""
+        """Record an event."""
         match event:
             case events.RunStarted():
-                # Of what an earlier start left, its predictions are not told.
+                # There are no events for the predictions of earlier starts.
                 self._before, self._roles, self._sure = event.finished_turns > 0, {}, frozenset()
             case events.PredictionMade():
                 role = event.where.arm, event.role
@@ -150,6 +150,6 @@ class Answered:
                 pass
 
     def evaluated(self, arm: int) -> bool:
-        """Whether every role of an arm that spoke has answered at least once."""
+        """Return whether every role that an arm has played has answered at least once."""
         told = (answered for (number, _), answered in self._roles.items() if number == arm)
         return self._before or arm in self._sure or all(told)

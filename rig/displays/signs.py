@@ -1,4 +1,4 @@
-"""The one table of what rig draws: signs of outcomes, and glyphs of lines, bars and cuts.
+"""All that rig draws: signs of outcomes, and glyphs of lines, bars and cuts.
 
 Everything has two forms: one for terminals that show Unicode, and one in ASCII for all others. In both, you
 can tell signs apart without colour and without case. `use` chooses the form for this process.
@@ -9,16 +9,16 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 ASCII_VARIABLE = "RIG_ASCII"
-"""An environment variable: anything in it asks for ASCII, here and in the processes that rig starts."""
+"""An environment variable: any value asks for ASCII, here and in the processes that rig starts."""
 
 _WITHOUT_GLYPHS = ("dumb", "linux", "vt")
-"""How the names of terminals begin whose fonts lack the signs."""
+"""The beginnings of the names of terminals whose fonts lack the signs."""
 
 _is_ascii = bool(os.environ.get(ASCII_VARIABLE))
 
 
 def use(*, ascii_only: bool) -> None:
-    """From now on show the ASCII forms, or those in Unicode."""
+    """Show the ASCII forms or the Unicode forms from now on."""
     global _is_ascii
     _is_ascii = ascii_only
 
@@ -31,8 +31,8 @@ def is_ascii() -> bool:
 def wants_ascii(environment: Mapping[str, str], encoding: str | None) -> bool:
     """Whether a terminal, or anything else that output goes to, needs ASCII.
 
-    It does if the user asks for it, if the encoding is not UTF, if the locale is named C, and if the terminal
-    is known to lack the signs.
+    It does if the user asks for ASCII, if the encoding is not UTF, if the locale is C or POSIX, or if the
+    terminal is known to lack the signs.
     """
     names = ("LC_ALL", "LC_CTYPE", "LANG")
     locale = next((environment[name] for name in names if environment.get(name)), "")
@@ -45,7 +45,7 @@ def wants_ascii(environment: Mapping[str, str], encoding: str | None) -> bool:
 
 
 class Glyph(NamedTuple):
-    """One thing that is drawn, in both forms. As text it is the one that is shown."""
+    """One thing that is drawn, in both forms. `str()` returns the form in use."""
 
     unicode: str
     ascii: str
@@ -72,13 +72,13 @@ TIMES = Glyph("×", "x")
 FULL = Glyph("█", "=")
 TRACK = Glyph("░", "-")
 LEVELS = Glyph("▁▂▃▄▅▆▇█", "_.-:=+*#")
-"""From nothing to all, for curves."""
+"""The levels of curves, from nothing to all."""
 PARTS = Glyph("▏▎▍▌▋▊▉", "")
-"""The last cell of a bar by its eighths, from one to seven; in ASCII a cell is full or it is not."""
+"""The last cell of a bar, from one to seven eighths; in ASCII, cells are only full or empty."""
 
 
 class Sign(NamedTuple):
-    """How something is shown. `tint` is a name that each painter has its own colours for."""
+    """How something is shown. `tint` is the name of a colour, which each painter chooses."""
 
     glyph: Glyph
     word: str
@@ -87,7 +87,7 @@ class Sign(NamedTuple):
 
     @property
     def sign(self) -> str:
-        """The sign in the form that is shown."""
+        """The sign in the form in use."""
         return str(self.glyph)
 
     @property
@@ -125,30 +125,30 @@ FINISHED_RUN = Sign(Glyph("✓", "="), "finished", "success")
 RUNNING_RUN = Sign(Glyph("●", ">"), "running", "running")
 INTERRUPTED_RUN = Sign(Glyph("!", "!"), "interrupted", "error")
 RUN_STATES = {sign.word: sign for sign in (FINISHED_RUN, RUNNING_RUN, INTERRUPTED_RUN)}
-"""How a run stands, by the word for it."""
+"""The signs of the states of a run, by their words."""
 MARKED = Sign(Glyph("▸", "*"), "marked for comparing", "call")
 
 SAID = {
     INCORRECT: "an unexpected action was carried out",
     ERROR: "a step gave no usable answer",
 }
-"""Outcomes that their word alone does not explain, in a few more."""
+"""Explanations of outcomes that their word alone does not explain."""
 
 
 def judged(*, match: bool, incorrect: bool) -> Sign:
-    """How a call went."""
+    """Return the sign for how a call went."""
     return MATCH if match else INCORRECT if incorrect else NO_MATCH
 
 
 def ended(*, success: bool, incorrect: bool, error: bool) -> Sign:
-    """How a conversation or a turn ended: of what made it fail, what is worst."""
+    """Return the sign for how a conversation or a turn ended; if several things went wrong, for the worst."""
     if success:
         return SUCCESS
     return INCORRECT if incorrect else ERROR if error else FAILED
 
 
 def due(*, made: bool, over: bool, optional: bool = False) -> Sign:
-    """The outcome of an expected call; `over` once its turn was played. Nobody misses an `optional` one."""
+    """Return the sign for an expected call; `over` once its turn is played. Only required ones are missed."""
     if made or not over:
         return MADE if made else OPEN
     return LEFT_OUT if optional else MISSED

@@ -1,4 +1,4 @@
-"""What you see of a conversation, as plain values: the words and the signs. Painters only lay them out."""
+"""The words and signs that are shown of a conversation, as plain values that painters only lay out."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -21,9 +21,9 @@ NOTHING = Clip("")
 
 @dataclass(frozen=True, slots=True)
 class Back:
-    """The step that comes now does not follow the one before, but an earlier one; -1 for the beginning.
+    """The next step does not follow the step before it but step `parent`, or the beginning if it is -1.
 
-    `call` is the earlier one's, for those who do not see the steps numbered.
+    `call` is the call of that step, for readers who do not see the steps numbered.
     """
 
     sign: ClassVar[Sign] = signs.BACK
@@ -32,28 +32,28 @@ class Back:
 
     @property
     def text(self) -> str:
-        """Where it goes back to."""
+        """Where it goes back to, in words."""
         if self.parent < 0:
             return "again from the beginning"
         return f"again from step {self.parent + 1}{f', {self.call}' if self.call.text else ''}"
 
 
 def back(number: int, step: Step) -> Back | None:
-    """Where a search went back to before a step, if it did."""
+    """Return where a search went back to before a step, None if it did not."""
     parent = parent_of(number, step)
     return None if parent == number - 1 else Back(parent)
 
 
 def parent_of(number: int, step: Step) -> int:
-    """The number of the step that a step follows, -1 for none. If it is impossible, it is the step before.
+    """Return the number of the step that a step follows, -1 for none.
 
-    A damaged store can hold anything, even something that is not a number.
+    If the stored number is impossible, as in a damaged store, it is the step before.
     """
     return step.parent if isinstance(step.parent, int) and -1 <= step.parent < number else number - 1
 
 
 class Lengths(NamedTuple):
-    """Characters kept of a text, a name and an argument, and how many differences of a call."""
+    """The most characters of a text, a name and a value, and the most differences of a call."""
 
     text: int
     name: int
@@ -62,19 +62,19 @@ class Lengths(NamedTuple):
 
     @classmethod
     def of(cls, longest: int) -> "Lengths":
-        """The same for everything."""
+        """Return the same length for everything, with up to 1,000 differences."""
         return cls(longest, longest, longest, 1_000)
 
 
 @dataclass(frozen=True, slots=True)
 class TurnHeading:
-    """The assistant turn at position `turn` begins: the `number`th (from 1) of those to predict."""
+    """The beginning of the assistant turn at position `turn`, the `number`th (from 1) of those to predict."""
 
     turn: int
     number: int
 
     def text(self, turns: int = 0) -> str:
-        """Its words, in a conversation of this many turns (0: unknown)."""
+        """Return the heading in a conversation of this many turns (0: unknown)."""
         return f"turn {self.number} of {turns}" if turns else f"turn {self.number}"
 
 
@@ -88,7 +88,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A complete call. `pairs` are its arguments one by one, where they were asked for and have names."""
+    """A complete call. `pairs` are its arguments one by one, if they were requested and have names."""
 
     sign: ClassVar[Sign] = signs.CALL
     place: StepPlace
@@ -107,7 +107,7 @@ class Thought:
 
     @property
     def words(self) -> str:
-        """How much it is."""
+        """The number of tokens, in words."""
         return f"{counted(self.tokens, 'token')}:"
 
 
@@ -126,7 +126,7 @@ class Returned:
 
 @dataclass(frozen=True, slots=True)
 class Differing:
-    """Why a call did not match, as far as one argument is concerned; values as JSON."""
+    """Why one argument of a call did not match; values are JSON."""
 
     what: Clip
     expected: Clip
@@ -137,13 +137,13 @@ class Differing:
 
     @property
     def instead(self) -> str:
-        """A sentence that says it better than both values do; empty for most."""
+        """A sentence that says it better than the two values; empty for most differences."""
         failed = self.what.text == "exception" and self.expected.text == "null"
         return "the call failed; it should have succeeded" if failed else ""
 
     @property
     def why(self) -> str:
-        """How similar texts are, and what else tells them apart."""
+        """The similarity of the texts, and any note on the difference."""
         parts = []
         if self.similarity is not None:
             needed = "" if self.threshold is None else f", needs {self.threshold:.2f}"
@@ -155,7 +155,7 @@ class Differing:
 
 @dataclass(frozen=True, slots=True)
 class CallVerdict:
-    """The match status of the call above. `ground_truth` is the call it matches."""
+    """Whether the call at `place` matched. `ground_truth` is the call that it matches."""
 
     place: StepPlace
     match: bool
@@ -181,7 +181,7 @@ class CallVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Replied:
-    """A reply in words, by the role that spoke. The assistant's ends the turn."""
+    """A reply in words by a role. The assistant's reply ends the turn."""
 
     text: Clip
     role: str = ASSISTANT
@@ -193,7 +193,7 @@ class Replied:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A step that gave no usable prediction, with what had been generated."""
+    """A step that gave no usable prediction, with the raw text that was generated."""
 
     sign: ClassVar[Sign] = signs.ERROR
     kind: str
@@ -202,20 +202,20 @@ class Failed:
 
     @property
     def why(self) -> str:
-        """Its kind, and what is known beyond that."""
+        """The kind of failure, with its detail if there is one."""
         return f"{self.kind}: {self.detail}" if self.detail.text else self.kind
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a conversation ended: in short, and what its calls came to."""
+    """How a conversation ended: a sign, and the results of its calls in words."""
 
     sign: Sign
     text: str
 
 
 def ended(declaration: Declaration, counts: Counts, errors: Mapping[str, int]) -> Ended:
-    """The end of a conversation with these counts and failed steps by kind, in the words of its method."""
+    """Return how a conversation with these counts and errors by kind ended, in the words of its method."""
     sign = signs.ended(
         success=declaration.succeeded(counts),
         incorrect=bool(declaration.faults(counts)),
@@ -226,19 +226,19 @@ def ended(declaration: Declaration, counts: Counts, errors: Mapping[str, int]) -
 
 
 def end_of(transcript: Transcript) -> Ended | None:
-    """How a stored conversation ended, None while it has not."""
+    """Return how a stored conversation ended, None if it has not."""
     if transcript.counts is None:
         return None
     return ended(transcript.declaration, transcript.counts, errors_of(transcript.turns.values()))
 
 
 def errors_of(turns: Iterable[PlayedTurn]) -> Counter[str]:
-    """How many turns ended in an error, by its kind."""
+    """Count the turns that ended in an error, by its kind."""
     return Counter(str(turn.error) for turn in turns if turn.error)
 
 
 def matched(transcript: Transcript) -> dict[CallPlace, StepPlace]:
-    """For each ground-truth call that was matched, the step that did."""
+    """Return the step that matched each ground-truth call, without those that were not matched."""
     return {
         step.verdict.ground_truth: StepPlace(turn, number)
         for turn, played in transcript.turns.items()
@@ -252,10 +252,10 @@ Made: TypeAlias = Called | Replied | Failed
 
 @dataclass(frozen=True, slots=True)
 class StepView:
-    """One step: what was made, and of a call what came back and how it was judged.
+    """One step: what was predicted and, if it is a call, what came back and how it was judged.
 
-    `salvage` names the form that an answer was read from that no grammar held to rig's; `raw` is all that was
-    generated. `back` says where a search went back to before it.
+    `salvage` names the form of an answer that was not in rig's own, as no grammar enforced it; `raw` is all
+    that was generated. `back` says where a search went back to before the step.
     """
 
     step: int
@@ -285,31 +285,31 @@ class StepView:
 
     @property
     def is_wrong(self) -> bool:
-        """Whether it is what one would look at first."""
+        """Whether the step failed or its call did not match."""
         return isinstance(self.made, Failed) or (self.judged is not None and not self.judged.match)
 
 
 def again(times: int) -> str:
-    """The words for a call that was made several more times, with the same answer and the same verdict."""
+    """Return the words for a call that was repeated `times` times with the same answer and verdict."""
     return f"the same call, {'once more' if times == 1 else f'{times} more times'}"
 
 
 def is_alike(part: object, other: Any) -> bool:
-    """Whether two parts of steps are the same but for the number of the step."""
+    """Whether two parts of steps are the same, apart from the number of the step."""
     if not isinstance(part, Called | Returned | CallVerdict) or type(part) is not type(other):
         return part is other
     return replace(part, place=part.place._replace(step=other.place.step)) == other
 
 
 def repeats(before: StepView, view: StepView) -> bool:
-    """Whether a step is the same call as the one before, answered and judged alike."""
+    """Whether a step repeats the call before it, with the same answer and verdict."""
     pairs = ((before.made, view.made), (before.returned, view.returned), (before.judged, view.judged))
     plain = not (view.thought or view.back or view.salvage or before.salvage)
     return isinstance(view.made, Called) and plain and all(is_alike(*pair) for pair in pairs)
 
 
 def step_view(place: StepPlace, step: Step, longest: int) -> StepView:
-    """A step, its texts cut to `longest` characters each."""
+    """Return a step for display, with its texts cut to `longest` characters each."""
     lengths = Lengths.of(longest)
     executed, verdict = step.executed, step.verdict
     return StepView(
@@ -325,7 +325,7 @@ def step_view(place: StepPlace, step: Step, longest: int) -> StepView:
 
 
 def thought(prediction: Prediction, lengths: Lengths) -> Thought | None:
-    """What was thought before a prediction, if anything was."""
+    """Return what a model thought before a prediction, None if nothing."""
     if not prediction.reasoning:
         return None
     return Thought(clip(prediction.reasoning, lengths.text), prediction.usage.reasoning_tokens)
@@ -334,7 +334,7 @@ def thought(prediction: Prediction, lengths: Lengths) -> Thought | None:
 def made(
     place: StepPlace, prediction: Prediction, lengths: Lengths, role: str, *, by_argument: bool = False
 ) -> Made:
-    """What a prediction of this role is."""
+    """Return a prediction of this role for display: a call, a reply or a failure."""
     if prediction.call is not None:
         return _called(place, prediction.call, lengths, by_argument=by_argument)
     if prediction.reply is not None:
@@ -345,7 +345,7 @@ def made(
 
 
 class Due(NamedTuple):
-    """A call of the ground truth, what it gives, and whether it need not be made."""
+    """A call of the ground truth, what it returns, and whether it is optional."""
 
     call: Called
     returned: Returned
@@ -357,14 +357,14 @@ class Due(NamedTuple):
 
 
 def expected(turn: int, number: int, executed: ExecutedCall, lengths: Lengths) -> Due:
-    """The ground-truth call of this number in a turn."""
+    """Return call `number` of a turn's ground truth for display."""
     place = StepPlace(turn, number)
     call = _called(place, executed.call, lengths, by_argument=True)
     return Due(call, returned(place, executed.outcome, lengths), is_optional(executed))
 
 
 def _called(place: StepPlace, call: Call, lengths: Lengths, *, by_argument: bool) -> Called:
-    """A call, without the session token that the simulator injects. Only an object has `pairs`."""
+    """Return a call without the session token that the simulator injects. Only objects have `pairs`."""
     own = without_token(call.arguments)
     pairs = own.items() if by_argument and isinstance(own, dict) else ()
     by_name = tuple((clip(str(name), lengths.name), clip_json(value, lengths.value)) for name, value in pairs)
@@ -372,14 +372,14 @@ def _called(place: StepPlace, call: Call, lengths: Lengths, *, by_argument: bool
 
 
 def returned(place: StepPlace, outcome: Outcome, lengths: Lengths) -> Returned:
-    """The outcome of a call."""
+    """Return the outcome of a call for display."""
     if outcome.exception is None:
         return Returned(place, clip_json(outcome.response, lengths.text), failed=False)
     return Returned(place, clip(outcome.exception, lengths.text), failed=True)
 
 
 def judged(place: StepPlace, verdict: Verdict, lengths: Lengths) -> CallVerdict:
-    """How a call was judged."""
+    """Return the verdict on a call for display."""
     unexplained = not verdict.match and not verdict.differences
     differences = (
         Differing(

@@ -1,4 +1,4 @@
-"""The table that ends a run and begins `rig show`, a column an arm; why served arms answer otherwise."""
+"""The table at the end of a run and in `rig show`, with a column for each arm, and the notes below it."""
 
 import shlex
 from collections import Counter
@@ -22,17 +22,17 @@ Timed: TypeAlias = tuple[str, Speed, JsonObject | None]
 """An arm's name, speed and fingerprint."""
 
 _MUCH = 0.9
-"""A share of the CPU time below which speeds say as much of others as of the arm."""
+"""The share of the CPU time below which an arm's speed depends too much on other processes."""
 
 _MOST_FLAKY = 5
-"""Conversations with mixed results that are named."""
+"""The most conversations with mixed results that are named."""
 
 _MOST_NAMED = 3
 """If more arms than this were short of CPU time, they are counted instead of named."""
 
 
 def cpu_share(speed: Speed, fingerprint: JsonObject | None) -> float | None:
-    """The share of the CPU time that its threads could use; None if a GPU computes, or nobody knows."""
+    """Return the share of CPU time that an arm's threads got; None if a GPU computes, or if it is unknown."""
     values = fingerprint or {}
     threads = values.get("model.n_threads")
     if not isinstance(threads, int) or values.get("model.n_gpu_layers"):
@@ -41,13 +41,13 @@ def cpu_share(speed: Speed, fingerprint: JsonObject | None) -> float | None:
 
 
 def cpu_share_text(speed: Speed, fingerprint: JsonObject | None) -> str:
-    """As a cell of a table."""
+    """Return `cpu_share` as the text of a cell, at most 100%."""
     share = cpu_share(speed, fingerprint)
     return UNKNOWN if share is None else percent(min(share, 1.0))
 
 
 def contention_notes(arms: Iterable[Timed]) -> list[str]:
-    """One line about the arms that did not have their threads to themselves."""
+    """Return a line about the arms whose threads got too little CPU time; none if all got enough."""
     shares = {name: cpu_share(speed, fingerprint) for name, speed, fingerprint in arms}
     short = {name: percent(share) for name, share in shares.items() if share is not None and share < _MUCH}
     if not short:
@@ -90,13 +90,13 @@ _COSTS: tuple[tuple[str, bool, str, Callable[[Any], str]], ...] = (
     ("peak GPU memory", False, "", lambda arm: mebibytes(arm.speed.peak_device_memory)),
     ("energy", False, "", lambda arm: texts.kilojoules(arm.speed.energy_j)),
 )
-"""What a run cost: labels, whether they are details, in which table alone they are shown, and cells."""
+"""What a run cost: a label, whether it is a detail, the only table it is for (if any), and its cell."""
 
 
 def cost_rows(
     arms: "Sequence[StoredArm | ArmResult]", place: Literal["run", "compare"] = "compare"
 ) -> list[Row]:
-    """Tokens, speed, memory, energy; no row for what no arm has."""
+    """Return rows of tokens, speed, memory and energy, without those that are unknown for all arms."""
     rows = [
         Row(label, tuple(cell(arm) for arm in arms), detail)
         for label, detail, only, cell in _COSTS
@@ -106,16 +106,16 @@ def cost_rows(
 
 
 def summary(run: StoredRun, width: int | None = None, repeated: "Sequence[RepeatOutcomes]" = ()) -> str:
-    """Rates, counts, what went wrong by kind, and speed; then what failed, in words, and who graded.
+    """Return a table of rates, counts, what went wrong by kind and speed, and below it notes and graders.
 
-    `repeated` says of each arm what its repeats tell, if there are any.
+    `repeated` are the outcomes of each arm's repeats, if there are any.
 
     Arms that do not fit into `width` cells follow below.
     """
-    shown = run.declaration.shown("tables")
+    metrics = run.declaration.shown("tables")
     rows = [Row("", [arm.name for arm in run.arms])]
     rows.append(Row("conversations", [_finished(run, arm) for arm in run.arms]))
-    rows += [Row(metric.title, [measured(metric, arm.rated) for arm in run.arms]) for metric in shown]
+    rows += [Row(metric.title, [measured(metric, arm.rated) for arm in run.arms]) for metric in metrics]
     rows += limit_rows([arm.limits for arm in run.arms])
     rows += repeat_rows(repeated)
     if is_unclear := any(arm.counts.get(UNCLEAR) for arm in run.arms):
@@ -142,9 +142,9 @@ def summary(run: StoredRun, width: int | None = None, repeated: "Sequence[Repeat
 
 
 def repeated_arms(run: StoredRun, cells: Iterable[Cell]) -> "list[RepeatOutcomes]":
-    """What the repeats of each arm of a run tell, from its conversations; nothing where each is played once.
+    """Return the outcomes of every arm's repeats, empty if each conversation is played once.
 
-    None of its arms is left out. Of one that failed or was stopped, it is what it has played.
+    Arms that failed or were stopped are included with what they have played.
     """
     if run.repeats == 1:
         return []
@@ -158,14 +158,17 @@ def repeated_arms(run: StoredRun, cells: Iterable[Cell]) -> "list[RepeatOutcomes
 
 
 def _finished(run: StoredRun, arm: StoredArm) -> str:
-    """How many conversations; of how many where more were to come. Recorded arms may have fewer trials."""
+    """Return how many conversations an arm finished, and of how many if it stopped before the end.
+
+    Recorded arms may have fewer trials than planned.
+    """
     finished, planned = int(arm.counts.get(TASKS, 0)), len(run.conversations) * run.repeats
     stopped = run.state != "finished" or arm.decided or arm.failure
     return texts.out_of(finished, planned, " of ") if stopped and finished < planned else str(finished)
 
 
 def limit_rows(limits: Sequence[Sequence[CutAnswers]]) -> list[Row]:
-    """The share of the answers that each limit cut off, of each arm; no row for a limit that cut off none."""
+    """Return the share of each arm's answers that each limit cut off, without limits that cut off none."""
     by_option = [{limit.option: limit.share for limit in of_arm} for of_arm in limits]
     return [
         Row(f"cut off by {TABLE[name].flag}", [percent(shares.get(name)) for shares in by_option])
@@ -175,12 +178,12 @@ def limit_rows(limits: Sequence[Sequence[CutAnswers]]) -> list[Row]:
 
 
 def limit_notes(limits: Mapping[str, Sequence[CutAnswers]]) -> list[str]:
-    """A line for each limit that cut off answers, by the names of arms."""
+    """Return a line for each arm and limit that cut off answers; `limits` are by the name of the arm."""
     return [f"{arm}: {limit.text}" for arm, of_arm in limits.items() for limit in of_arm if limit.cut]
 
 
 def repeat_rows(arms: "Sequence[RepeatOutcomes | ArmResult]") -> list[Row]:
-    """Of as many repeats as all arms have: every success, and any; then what was a success now and then."""
+    """Return pass^k and pass@k for the repeats that all arms have, and the number of flaky conversations."""
     if not arms or not all(arm.reliability for arm in arms):
         return []
     k = min(len(arm.reliability) for arm in arms)
@@ -193,13 +196,13 @@ def repeat_rows(arms: "Sequence[RepeatOutcomes | ArmResult]") -> list[Row]:
 
 
 def repeat_rates(label: str, arm: "RepeatOutcomes | ArmResult") -> list[str]:
-    """How often every repeat of an arm succeeds, and any, in one line; none without repeats."""
+    """Return a line of how often all repeats of an arm succeed, and any of them; none without repeats."""
     told = [f"{row.label} {row.cells[0]}" for row in repeat_rows([arm])[:2]]
     return [f"{label}: {', '.join(told)}"] if told else []
 
 
 def repeat_notes(label: str, arm: "RepeatOutcomes | ArmResult", fingerprint: JsonObject) -> list[str]:
-    """Which conversations of an arm are flaky, or why its repeats say nothing."""
+    """Return a line that names an arm's flaky conversations, or says why its repeats show nothing."""
     if arm.reliability and fingerprint.get("model.temperature") == 0:
         return [f"{label} was sampled greedily: its repeats are alike, and pass^k says nothing new"]
     if not arm.flaky:
@@ -210,12 +213,12 @@ def repeat_notes(label: str, arm: "RepeatOutcomes | ArmResult", fingerprint: Jso
 
 
 def count_row(label: str, arms: "Sequence[StoredArm | ArmResult]", count: str) -> Row:
-    """A count of each arm."""
+    """Return a row with one of the counts of each arm."""
     return Row(label, [f"{arm.counts.get(count, 0):g}" for arm in arms])
 
 
 def wrong_rows(declaration: Declaration, arms: "Sequence[StoredArm | ArmResult]") -> list[Row]:
-    """The counts that a method declares, and what went wrong by kind."""
+    """Return rows of the counts that a method declares, and of what went wrong by kind."""
     rows = [count_row(count.noun, arms, count.name) for count in declaration.counts]
     rows += by_kind("steps in error", [arm.errors for arm in arms])
     rows += by_kind(declaration.error_types, [arm.error_types for arm in arms])
@@ -223,7 +226,7 @@ def wrong_rows(declaration: Declaration, arms: "Sequence[StoredArm | ArmResult]"
 
 
 def _tried_again(arm: StoredArm) -> str:
-    """What failed by the machine before, which the numbers no longer show."""
+    """Return what the machine failed before it was tried again, which the numbers no longer show."""
     turns = [f"{kind} {count}" for kind, count in arm.attempts.items() if kind != FAILED_ARM]
     notes = [f"turns played again after they failed: {', '.join(turns)}"] if turns else []
     loads = arm.attempts.get(FAILED_ARM)
@@ -236,7 +239,7 @@ def _share(arm: StoredArm, part_s: float) -> str:
 
 
 def whereabouts(run: StoredRun, store: str) -> str:
-    """Where a run is stored, and the commands to continue with."""
+    """Return where a run is stored, and the commands to continue with."""
     runs = "" if store == str(runs_file()) else f" --runs {shlex.quote(store)}"
     lines = [f"run {run.id} is stored in {store}", f"  rig show {run.id}{runs}"]
     if run.state == "running":
@@ -247,15 +250,15 @@ def whereabouts(run: StoredRun, store: str) -> str:
 
 
 _LONGEST = 200
-"""Characters that are shown of the first turn and its reason."""
+"""The most characters of the first turn and its reason."""
 _MOST = 8
-"""Turns that have a column of their own."""
+"""The most turns that have their own column."""
 
 
 def attribution_lines(arms: Iterable[tuple[str, JsonObject | None]]) -> Iterator[str]:
-    """Whether each arm is faithful, a table of causes by turns, and its deployment metrics.
+    """Yield for each arm whether it is faithful, a table of causes by turn, and its deployment metrics.
 
-    Arms are given by name with what is stored; those that were held against no file have no lines.
+    Arms are pairs of a name and what is stored; an arm that was not compared with a file has no lines.
     """
     for name, told in arms:
         if told is None:

@@ -1,4 +1,4 @@
-"""The one printer of tables: columns of numbers, aligned cells, and Markdown."""
+"""Tables as text: columns of numbers, aligned cells, and Markdown."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -11,10 +11,10 @@ from rig.displays.texts import printable
 
 _GAP = 2
 _LABEL = 26
-"""Characters of a label on a line, where there is little room."""
+"""The most characters of a label on a line if there is little room."""
 _INTERVAL = re.compile(r"(\S+) \((\S+) to (\S+)\)")
 _LAST_MARKS = (re.compile(r".*(?:[-/: ]|(?<!\d)\.)"), re.compile(".*_"))
-"""Where names may be cut: not within a number, after a setting's name or, if possible, within `Q4_K_M`."""
+"""Where a name may be cut: after `-`, `/`, `:`, a space or a dot (not a decimal point), or else after `_`."""
 _MARKUP = "\\`*_[]<>|#~&!"
 
 
@@ -27,12 +27,12 @@ class Row(NamedTuple):
 
     @property
     def title(self) -> str:
-        """The label as it stands in a table."""
+        """The label, indented if it is a detail."""
         return f"  {self.label}" if self.detail else self.label
 
 
 def columns(rows: Sequence[Row], width: int | None = None) -> list[str]:
-    """One line per row. All rows have the same number of cells: labels are left-aligned, cells right-aligned.
+    """Return one line per row, labels left-aligned and cells right-aligned. All rows have as many cells.
 
     The first row is the heading. If a line would be longer than `width` cells, the columns go into blocks
     below one another, each with the heading and the labels again; a column is never cut.
@@ -66,21 +66,24 @@ def fitted(rows: Sequence[Row], width: int | None = None) -> list[str]:
 
 
 def ends(names: Sequence[str], room: int) -> list[str]:
-    """Names in this many characters: without their common beginning, then without their middles."""
+    """Shorten names to `room` characters: first by their common beginning, then by their middles."""
     return [middle(name, room) for name in distinct(names, room, str(ELLIPSIS))]
 
 
 _LONG_NAME = 16
-"""Characters of a name from which it is called by its end where others begin alike."""
+"""If a name is longer than this, names lose their common beginning."""
 
 
 def short_names(names: Sequence[str], cut: str | None = None) -> list[str]:
-    """Names by what differs: without their common beginning if one of them is long, with a mark (`cut`)."""
+    """Return the names, with `cut` (an ellipsis by default) for their common beginning if one is long."""
     return [*distinct(names, _LONG_NAME, str(ELLIPSIS) if cut is None else cut)]
 
 
 def distinct(names: Sequence[str], room: int, cut: str) -> Sequence[str]:
-    """If one of the names is longer than `room`, all names without their common beginning, up to a mark."""
+    """Return the names, with `cut` for their common beginning if one of them is longer than `room`.
+
+    The beginning is cut only after a separator.
+    """
     if len(names) < 2 or max(map(len, names)) <= room:
         return names
     same = takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
@@ -90,7 +93,7 @@ def distinct(names: Sequence[str], room: int, cut: str) -> Sequence[str]:
 
 
 def middle(text: str, room: int) -> str:
-    """A text in this many characters, without its middle if necessary: similar names differ at their ends."""
+    """Shorten a text to `room` characters by its middle, as similar names differ at their ends."""
     cut = str(ELLIPSIS)
     if len(text) <= room:
         return text
@@ -100,7 +103,7 @@ def middle(text: str, room: int) -> str:
 
 
 def cells(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:
-    """A line for each row, all cells left, in columns as wide as their widest cell. Every cell is inert.
+    """Return a line for each row, with left-aligned and printable cells, as wide as their widest.
 
     Columns that would make lines longer than `width` go below the others, with the first column again.
     """
@@ -109,9 +112,9 @@ def cells(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | Non
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]], texts: int = 1) -> str:
-    """A table in Markdown that can be read as it is: the first `texts` columns left, the others right.
+    """Return an aligned table in Markdown: the first `texts` columns to the left, the others to the right.
 
-    Cells are Markdown already; `inert` makes it of any text.
+    Cells are Markdown already; `inert` escapes any other text.
     """
     widths = [max(3, width) for width in _widths([header, *rows])]
     ruler = ["-" * width if place < texts else f"{'-' * (width - 1)}:" for place, width in enumerate(widths)]
@@ -119,17 +122,17 @@ def markdown(header: Sequence[str], rows: Sequence[Sequence[str]], texts: int = 
 
 
 def inert(text: str) -> str:
-    """Text that Markdown makes nothing of, on one line."""
+    """Escape a text so that Markdown shows it as it is, on one line."""
     return "".join(f"\\{character}" if character in _MARKUP else character for character in one_line(text))
 
 
 def one_line(text: str) -> str:
-    """Text on one line, with nothing in it that steers a terminal."""
+    """Return a text on one line, with nothing in it that steers a terminal."""
     return printable(text).replace("\n", " ").replace("\t", " ")
 
 
 def by_kind(label: str, counts: Sequence[Mapping[str, int]]) -> list[Row]:
-    """A row of totals, and one for each kind that any of the columns has; none without a label."""
+    """Return a row of totals and a row for each kind in any column; no rows without a label."""
     if not label:
         return []
     kinds = sorted({kind for count in counts for kind in count})
@@ -142,7 +145,7 @@ def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
 
 
 def _aligned(rows: Sequence[Sequence[str]], texts: int) -> list[list[str]]:
-    """Cells as wide as their columns: the first `texts` of a row begin, the others end at the same place."""
+    """Pad cells to the width of their columns: the first `texts` to the left, the others to the right."""
     widths = _widths(rows)
     return [
         [cell.ljust(widths[n]) if n < texts else cell.rjust(widths[n]) for n, cell in enumerate(row)]
@@ -151,7 +154,7 @@ def _aligned(rows: Sequence[Sequence[str]], texts: int) -> list[list[str]]:
 
 
 def _side_by_side(rows: Sequence[Sequence[str]], texts: int, width: int | None) -> list[str]:
-    """A line for each row; columns that do not fit follow below, with the first column again."""
+    """Return a line for each row; columns that do not fit follow below, with the first column again."""
     aligned = _aligned(rows, texts)
     label, *widths = map(len, aligned[0])
     blocks: list[list[int]] = [[]]

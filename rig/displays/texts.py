@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def printable(text: str) -> str:
-    """The text with what could steer a terminal or a page made visible; newlines and tabs stay."""
+    """Escape the characters of a text that could steer a terminal or a page, except newlines and tabs."""
     return "".join(
         character
         if character in "\n\t" or unicodedata.category(character)[0] != "C"
@@ -28,7 +28,7 @@ def printable(text: str) -> str:
 
 
 LIMIT = 4_000
-"""Characters of one text that are shown where nobody asked for all of it. The store keeps all of it."""
+"""The most characters shown of one text by default. The store keeps all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +40,12 @@ class Clip:
 
     @property
     def rest(self) -> str:
-        """What is said about the characters left out; empty if there are none."""
+        """A note of how many characters were left out; empty if there are none."""
         return f" {ELLIPSIS} {counted(self.omitted, 'more character')}" if self.omitted else ""
 
     @property
     def line(self) -> str:
-        """All that is shown of it on one line, even of a text of several."""
+        """The clipped text with its note on one line, with newlines escaped."""
         return str(self).replace("\n", "\\n")
 
     def __str__(self) -> str:
@@ -53,12 +53,12 @@ class Clip:
 
 
 def clip(text: str, limit: int = LIMIT) -> Clip:
-    """`text` if it is no longer than `limit` characters, else its beginning."""
+    """Return `text` whole if it is no longer than `limit` characters, else its beginning."""
     return Clip(text) if len(text) <= limit else Clip(text[:limit], len(text) - limit)
 
 
 def cut_json(value: Json, limit: int) -> tuple[Json, int]:
-    """`value` with texts cut to `limit` characters and lists to as many items, and how many were cut."""
+    """Return `value` with texts and lists cut to `limit` characters or items, and the number of cuts."""
     if isinstance(value, str):
         return (value, 0) if len(value) <= limit else (str(clip(value, limit)), 1)
     if isinstance(value, dict):
@@ -76,7 +76,7 @@ def cut_json(value: Json, limit: int) -> tuple[Json, int]:
 
 
 def clip_json(value: Json, limit: int = LIMIT) -> Clip:
-    """`value` as one line of JSON, clipped."""
+    """Return `value` as one line of JSON, clipped."""
     try:
         return clip(json.dumps(value, ensure_ascii=False), limit)
     except (RecursionError, TypeError, ValueError):
@@ -84,23 +84,23 @@ def clip_json(value: Json, limit: int = LIMIT) -> Clip:
 
 
 UNKNOWN = "-"
-"""What stands for a number that there is none of."""
+"""What is shown in place of a missing number."""
 
 
 def out_of(done: int, total: int, between: str = "/") -> str:
-    """How many of how many, as in `3/4`; a total of 0 is one that nobody knows."""
+    """Return a number and its total, as in `3/4`; without the total if it is 0, which means unknown."""
     return f"{done}{between}{total}" if total else str(done)
 
 
 def percent(fraction: float | None) -> str:
-    """A rate as a percentage, `-` where there is none."""
+    """Return a rate as a percentage, `-` for None."""
     return UNKNOWN if fraction is None else f"{100 * fraction:.1f}%"
 
 
 def measured(metric: Metric, counts: Counts) -> str:
-    """A metric as its declaration has it printed, `-` where there is nothing to divide by.
+    """Return a metric in the format that it declares, `-` if there is nothing to divide by.
 
-    Where something is unclear it is both bounds, as in `61.0% to 64.0%`.
+    If something is unclear, return both bounds, as in `61.0% to 64.0%`.
     """
     value = metric.rate(counts)
     if bounds := metric.bounds(counts):
@@ -114,14 +114,14 @@ _SHARE = Metric("share", "share", "")
 
 
 def estimate(measured: "Estimate", metric: Metric = _SHARE) -> str:
-    """A rate with its interval; in percent, unless it is a metric that is printed otherwise."""
+    """Return a rate with its interval, in percent or in the format of `metric`."""
     return with_interval(metric.amount, measured, metric.unit)
 
 
 def with_interval(
     write: Callable[[float], str], number: "Estimate | RateDifference | Interval", unit: str = ""
 ) -> str:
-    """A number with its interval, where it has one: `61.0% (55.0 to 64.0)`; `-` where there is none."""
+    """Return a number with its interval, if it has one: `61.0% (55.0 to 64.0)`; `-` without a number."""
     if number.value is None:
         return UNKNOWN
     bounds = ""
@@ -131,15 +131,15 @@ def with_interval(
 
 
 def unclear_texts(counts: Counts) -> str:
-    """How many texts may or may not be right, in words; empty if none are."""
+    """Return how many texts are unclear, in words; empty if none are."""
     count = counts.get(UNCLEAR, 0)
     return f"{counted(round(count), 'text')} unclear" if count else ""
 
 
 def headline(declaration: Declaration, counts: Counts) -> str:
-    """The one number that stands for an arm: its success, or else the first metric that is declared.
+    """Return the main number of an arm: its success, or else the first metric that is declared.
 
-    Where tasks of several kinds succeed at a rate of their own, it is these rates, each with its name.
+    If a method has several kinds of task with separate success rates, return each of them with its name.
     """
     if len(declaration.parts) > 1:
         return " · ".join(f"{part.title} {measured(part, counts)}" for part in declaration.parts)
@@ -148,41 +148,41 @@ def headline(declaration: Declaration, counts: Counts) -> str:
 
 
 def rate(per_second: float | None) -> str:
-    """Tokens per second, `-` where there is none."""
+    """Return tokens per second, `-` for None."""
     if per_second is None:
         return UNKNOWN
     return f"{per_second:.0f}" if per_second >= 10 else f"{per_second:.1f}"
 
 
 def clock_time(seconds: float) -> str:
-    """A duration as minutes and seconds, with hours where there are any."""
+    """Return a duration as minutes and seconds, with hours if there are any."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def seconds(duration: float | None) -> str:
-    """A short duration, `-` where there is none."""
+    """Return a short duration in seconds, `-` for None."""
     return UNKNOWN if duration is None else f"{duration:.2f} s"
 
 
 def mebibytes(size: int | None, digits: int = 0) -> str:
-    """A size in bytes as MiB, or as GiB from 10 GiB on; `-` for None."""
+    """Return a size in bytes as MiB, or as GiB from 10 GiB on; `-` for None."""
     if size is None:
         return UNKNOWN
     return f"{size / 2**30:.1f} GiB" if size >= 10 * 2**30 else f"{size / 2**20:,.{digits}f} MiB"
 
 
 def file_size(size: int | None) -> str:
-    """The size of a file, or of a part of one, finely enough to tell quantizations apart."""
+    """Return the size of a file or a part of one in bytes, precisely enough to tell quantizations apart."""
     return mebibytes(size, digits=1)
 
 
 def kilojoules(energy: float | None) -> str:
-    """An energy in joules as kJ, `-` for None."""
+    """Return an energy in joules as kJ, `-` for None."""
     return UNKNOWN if energy is None else f"{energy / 1000:,.1f} kJ"
 
 
 def millions(count: int) -> str:
-    """A count of parameters: 134.5M, 7.24B."""
+    """Return a count of parameters in millions or billions: 134.5M, 7.24B."""
     return f"{count / 1e9:.2f}B" if count >= 1e9 else f"{count / 1e6:.1f}M"

@@ -1,4 +1,4 @@
-"""A stored conversation as text for people and as JSON, and a question on two texts of it."""
+"""A stored conversation as text and as JSON, and questions on whether two of its texts mean the same."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
@@ -17,18 +17,18 @@ from rig.tasks import Step, Task, numbered, turn_number
 from rig.toolbox.diff import RecordChange
 
 _LONGEST = 2000
-"""Characters shown of one value; `--json` has all of it."""
+"""The most characters shown of one value; `--json` has all of it."""
 _SHORT = 60
-"""Characters shown of it in an outline."""
+"""The most characters shown of a value in an outline."""
 
 
 def transcript_text(
     transcript: Transcript, effects: Effects | None = None, path: Container[StepPlace] = ()
 ) -> str:
-    """What was said, called, answered and judged, turn by turn, with the ground truth beside it.
+    """Return what was said, called, answered and judged, turn by turn, with the ground truth.
 
-    With `effects`, what each call did to the world is below it. Where steps are a tree, `path` are those
-    that lead to the answer.
+    With `effects`, each call is followed by what it did to the world. If steps are a tree, `path` are the
+    steps that lead to the answer.
     """
     task = transcript.conversation
     repeat = f" #{transcript.repeat + 1}" if transcript.repeat else ""
@@ -49,7 +49,7 @@ def transcript_text(
 
 
 def _steps(turn: int, played: Sequence[Step], effects: Effects | None) -> list[str]:
-    """A call that was made again and again is only counted, unless its effects are asked for."""
+    """Return the steps of a turn as lines. Repetitions of a call are only counted, unless with effects."""
     lines: list[str] = []
     before: StepView | None = None
     same = 0
@@ -69,7 +69,7 @@ def _steps(turn: int, played: Sequence[Step], effects: Effects | None) -> list[s
 
 
 def _outline(turn: int, played: Sequence[Step], path: Container[StepPlace]) -> list[str]:
-    """The steps of a turn as a tree, where they are one: what follows on what, and what led to the answer."""
+    """Return the steps of a turn as a tree, with the path to the answer; no lines if they do not branch."""
     lines = []
     for number, drawn in branches(played):
         view = step_view(StepPlace(turn, number), played[number], _SHORT)
@@ -88,9 +88,9 @@ def _outline(turn: int, played: Sequence[Step], path: Container[StepPlace]) -> l
 
 
 def branches(steps: Sequence[Step]) -> list[tuple[int, str]]:
-    """The steps as an outline, each by its number with the lines that are drawn before it.
+    """Return the steps as an outline: the number of each step, and the branches drawn before it.
 
-    Empty for steps that are a line. Steps are set in where one has several that follow it, and nowhere else.
+    It is empty if no step has several followers. Steps are indented only below one that has.
     """
     below: dict[int, list[int]] = {}
     for number, step in enumerate(steps):
@@ -103,7 +103,7 @@ def branches(steps: Sequence[Step]) -> list[tuple[int, str]]:
         number, drawn, further = waiting.pop()
         rows.append((number, drawn))
         numbers = below.get(number, [])
-        # The first of them is taken first, so it is put there last.
+        # The last one appended is the first to be popped.
         for follower in reversed(numbers):
             own, after = str(signs.BRANCH), str(signs.BESIDE_BRANCH)
             if follower == numbers[-1]:
@@ -143,7 +143,7 @@ def _step(view: StepView) -> list[str]:
         case Replied():
             words = answer.text.line
     if view.salvage:
-        # Of a reply that is all that was written, it need not be said what it was read from.
+        # If a reply is all that was written, the raw text need not be shown.
         is_all = isinstance(answer, Replied) and answer.text.text == view.raw.text.strip()
         below = [f"salvaged ({view.salvage}){'' if is_all else f' from: {view.raw.line}'}"]
     below += [f"{view.returned.sign.label}: {view.returned.text.line}"] if view.returned else []
@@ -160,7 +160,7 @@ def _step(view: StepView) -> list[str]:
 
 
 def effect_lines(effect: Effect) -> list[str]:
-    """What a call did to the world, a line for each record, the simulator's own state left out."""
+    """Return what a call did to the world, a line for each record, without the simulator's internal state."""
     lines = [_record(change) for change in effect.diff.changes if not change.is_bookkeeping]
     if effect.diff.omitted:
         lines.append(f"and {counted(effect.diff.omitted, 'more record')}")
@@ -180,7 +180,7 @@ def _record(change: RecordChange) -> str:
 
 
 def _truth(task: Task, turn: int, matches: Mapping[CallPlace, StepPlace], *, over: bool) -> list[str]:
-    """What should have been done and said; nothing if nobody knows."""
+    """Return what should have been done and said; no lines if it is unknown."""
     lines = []
     truth = task.expected(turn)
     for number, executed in enumerate(truth.calls):
@@ -202,7 +202,7 @@ def _value(value: Json) -> str:
 
 
 def transcript_json(transcript: Transcript, effects: Effects | None = None) -> JsonObject:
-    """All that is stored of a conversation, with its ground truth; with `effects`, those of its calls."""
+    """Return all that is stored of a conversation, with its ground truth and any `effects` of its calls."""
     matches = steps.matched(transcript)
     task = transcript.conversation
     turns: list[JsonObject] = []
@@ -228,7 +228,7 @@ def transcript_json(transcript: Transcript, effects: Effects | None = None) -> J
 
 
 def _said_json(texts: Sequence[str], first: int, turn: int | None) -> list[JsonObject]:
-    """What was said, by its position in the conversation from `first` on, where it has one."""
+    """Return the user's texts with their positions, from `first` on; None if `first` is negative."""
     return [
         {"turn": turn, "position": first + number if first >= 0 else None, "role": "user", "text": text}
         for number, text in enumerate(texts)
@@ -242,7 +242,7 @@ def _step_json(number: int, step: Step, task: Task) -> JsonObject:
         "role": step.role,
         "follows": parent_of(number, step),
         **{field.name: getattr(prediction, field.name) for field in fields(prediction)},
-        # `asdict` of the whole would recurse into arguments, which a model may have nested deeply.
+        # `asdict` of the whole prediction would recurse into arguments, which may be nested deeply.
         "call": prediction.call and {"name": prediction.call.name, "arguments": prediction.call.arguments},
         "usage": asdict(prediction.usage),
     }
@@ -254,10 +254,10 @@ def _step_json(number: int, step: Step, task: Task) -> JsonObject:
 
 
 _BEFORE = 6
-"""Things said before that are shown, the last ones."""
+"""The most earlier messages that are shown, the last ones."""
 
 _CLAUSES = 5
-"""Pairs of clauses that are shown, each with the words in brackets that the other has not."""
+"""The most pairs of clauses shown, each with the words in brackets that the other lacks."""
 
 QUESTION = "Do they mean the same?"
 
@@ -265,9 +265,7 @@ QUESTION = "Do they mean the same?"
 def question_text(
     question: Unsettled, number: int, of: int, opinion: Opinion | None = None, *, is_blind: bool = True
 ) -> str:
-    """Everything you need to answer one question: number `number` of `of`. It does not say whose text it is,
-    unless that is asked for.
-    """
+    """Return everything needed to answer question `number` of `of`. If it `is_blind`, it names no arm."""
     doubt, task = question.doubt, question.scored.conversation
     turn = turn_number(task, doubt.turn)
     often = f", {question.times} calls" if question.times > 1 else ""

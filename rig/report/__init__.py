@@ -20,13 +20,13 @@ from rig.report.page import page
 __all__ = ["FORMATS", "Format", "Material", "gather", "render"]
 
 LARGEST = 50_000_000
-"""Characters of all transcripts as JSON."""
+"""The most characters that all transcripts together may have as JSON."""
 
 _LENGTHS = (20_000, 4_000, 1_000, 250, 60)
 
 
 def markdown(material: Material) -> str:
-    """Verdicts, flips and numbers, without transcripts. What a name holds is inert in it."""
+    """Return verdicts, flips and numbers as Markdown, without transcripts. Markup in names is escaped."""
     comparison = material.comparison
     names = [arm.label for arm in comparison.arms]
     opening = [*compare.heading(comparison), *compare.notes(comparison)]
@@ -53,16 +53,16 @@ def markdown(material: Material) -> str:
 
 
 def as_csv(material: Material, *, raw: bool = False) -> str:
-    """A row for each conversation and arm, with what flipped against the baseline."""
+    """Return a CSV row for each arm and conversation, with whether it flipped against the baseline."""
     rows = list(_rows(material))
     lines = [csv_line(rows[0]), *(csv_line(row.values(), raw=raw) for row in rows)]
     return "".join(f"{line}\n" for line in lines)
 
 
 def as_json(material: Material) -> str:
-    """The whole comparison, and every transcript with its ground truth.
+    """Return the whole comparison as JSON, with the transcripts and their ground truth.
 
-    Long texts and lists are cut, as little as keeps the transcripts within `LARGEST`; then "cut" says so.
+    Long texts and lists are cut just enough to keep the transcripts within `LARGEST`; "cut" says if any were.
     """
     for longest in _LENGTHS:
         transcripts, cut, is_whole = _transcripts(material, longest)
@@ -80,7 +80,10 @@ def as_json(material: Material) -> str:
 
 
 def _transcripts(material: Material, longest: int) -> tuple[list[JsonObject], int, bool]:
-    """Transcripts with texts cut, how many were, and whether all are there: it ends early where it may."""
+    """Return transcripts with texts cut to `longest`, the number of cuts, and whether all are included.
+
+    It stops as soon as they exceed `LARGEST`, unless no shorter length is left to try.
+    """
     transcripts: list[JsonObject] = []
     cut = size = 0
     for number, of_arms in zip(material.shown, material.transcripts, strict=True):
@@ -122,7 +125,7 @@ def _flips(pair: ArmPair) -> str:
         of_it = ", ".join(f"{turn.outcome} turn {turn.turn}" for turn in turns)
         lines.append(f"- {outcome} {inert(flip.conversation)}{often}{': ' if of_it else ''}{of_it}")
         for command in map(one_line, flip.commands):
-            # As code, between more backticks than are in it.
+            # As code, between more backticks than it contains in a row.
             fence = "`" * (1 + max(map(len, re.findall("`+", command)), default=0))
             lines.append(f"  {fence} {command} {fence}" if len(fence) > 1 else f"  `{command}`")
     return "\n".join(lines)
@@ -141,9 +144,9 @@ _FORMATS: Mapping[Format, Callable[[Material], str]] = {
 
 
 def render(material: Material, form: Format, *, raw: bool = False) -> str:
-    """The whole report, the same for the same store. Lone surrogates in it are written as escapes.
+    """Return the whole report; the same store gives the same text. Lone surrogates are written as escapes.
 
-    With `raw`, cells of CSV that a spreadsheet would execute are left as they are.
+    With `raw`, CSV cells that a spreadsheet would execute are left as they are.
     """
     text = as_csv(material, raw=raw) if form == "csv" else _FORMATS[form](material)
     return text.encode("utf-8", "backslashreplace").decode()

@@ -28,16 +28,16 @@ FORMATS: tuple[Format, ...] = get_args(Format)
 
 
 MOST = 5_000
-"""Transcripts that a report has, one for each conversation and arm. No browser shows many more."""
+"""The most transcripts in a report, one for each conversation and arm. No browser shows many more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Material:
     """A comparison with its runs by id and, by conversation and arm, the transcripts of the first repeat.
 
-    The transcripts are of the conversations with the numbers `shown`: of all, unless those are too many.
-    `letters` stand for the arms where there is no room for names. `tables` are those of the method's paper,
-    where they are asked for.
+    `shown` are the numbers of the conversations that have transcripts: all of them, unless there are too
+    many. `letters` stand for the arms where there is no room for names. `tables` are those of the method's
+    paper, if they were requested.
     """
 
     comparison: Comparison
@@ -48,7 +48,7 @@ class Material:
 
     @property
     def groups(self) -> Iterator[Groups]:
-        """What was right by tool, tag and suite, where there is more than one, and all are shown."""
+        """What was right by tool, tag and suite, if there are several of them and nothing is left out."""
         if self.left_out:
             return
         arms = [arm.label for arm in self.comparison.arms]
@@ -61,18 +61,18 @@ class Material:
 
     @property
     def left_out(self) -> int:
-        """How many conversations are not shown."""
+        """The number of conversations that are not shown."""
         return len(self.comparison.conversations) - len(self.shown)
 
     @property
     def flipped(self) -> dict[tuple[str, str], str]:
-        """Whether an arm won or lost against the baseline, by its label and the conversation that flipped."""
+        """The outcome of each flip (`won` or `lost`), by the arm's label and the conversation's name."""
         pairs = self.comparison.pairs
         return {(pair.arm, flip.conversation): flip.outcome for pair in pairs for flip in pair.flips}
 
     @property
     def letters(self) -> tuple[str, ...]:
-        """A to Z, then AA and on."""
+        """A letter for each arm: A to Z, then AA, AB and so on."""
         names = ("".join(letters) for size in count(1) for letters in product(ascii_uppercase, repeat=size))
         return tuple(islice(names, len(self.comparison.arms)))
 
@@ -85,7 +85,7 @@ def gather(
     *,
     with_tables: bool = False,
 ) -> Material:
-    """Read what a report of these arms needs. One arm will do. Raises RigError as `compare` does."""
+    """Read what a report of these arms needs; a single arm is enough. Raises RigError as `compare` does."""
     chosen = choose(runs, addresses)
     question = replace(question or ComparisonOptions(), one_will_do=True)
     comparison = compare_chosen(runs, chosen, question, noise)
@@ -104,7 +104,7 @@ def gather(
 
 
 def _shown(comparison: Comparison) -> Sequence[int]:
-    """Which conversations there is room for, in order: those that flipped before others."""
+    """Return the numbers of the conversations to show, in order; flipped ones are preferred."""
     numbers = range(len(comparison.conversations))
     most = max(MOST // len(comparison.arms), 1)
     if len(numbers) <= most:
@@ -116,13 +116,13 @@ def _shown(comparison: Comparison) -> Sequence[int]:
 
 _BEST = 10
 _TRUTH = 300
-"""What the user says and what is due stands once, and is not cut shorter than this."""
+"""The user's words and the ground truth appear only once, so they are never cut shorter than this."""
 
 
 class StepBox(NamedTuple):
-    """One step, or `times` alike one after another: the first's `answer` stands for theirs.
+    """One step, or `times` identical steps in a row, of which `answer` is the first's.
 
-    `back` says where a search went back to before it.
+    `back` says where a search went back to before the step.
     """
 
     sign: Sign
@@ -135,7 +135,7 @@ class StepBox(NamedTuple):
 
 
 class CellView(NamedTuple):
-    """What arms did in a turn: `letters` are of all that did the very same."""
+    """What arms did in a turn; `letters` are those of all arms that did exactly the same."""
 
     letters: tuple[str, ...]
     steps: tuple[StepBox, ...]
@@ -144,11 +144,10 @@ class CellView(NamedTuple):
 
 
 class OutcomeView(NamedTuple):
-    """How a conversation ended for an arm: in short, from 0 to 10 how well, and the share of repeats that
-    succeeded.
+    """How a conversation ended for an arm.
 
-    `flip` is `won` or `lost` against the baseline, or empty. `is_alarm` says that something was done that
-    nobody asked for.
+    `level` says how well, from 0 to 10; `share` is the share of repeats that succeeded. `flip` is `won` or
+    `lost` against the baseline, or empty. `is_alarm` says that the arm did something that nobody asked for.
     """
 
     letter: str
@@ -161,7 +160,7 @@ class OutcomeView(NamedTuple):
 
 
 class ConversationView(NamedTuple):
-    """A conversation with everything that is shown of it."""
+    """Everything that the report shows of a conversation."""
 
     number: int
     name: str
@@ -173,7 +172,7 @@ class ConversationView(NamedTuple):
 
     @property
     def differs(self) -> bool:
-        """Whether it did not end alike for all arms."""
+        """Whether it ended differently for some arms."""
         return len({(outcome.short, outcome.level) for outcome in self.outcomes}) > 1
 
     @property
@@ -184,9 +183,9 @@ class ConversationView(NamedTuple):
 
 
 def conversation_views(material: Material, longest: int) -> Iterator[ConversationView]:
-    """The conversations that a report shows, with texts cut at `longest` characters.
+    """Yield the conversations that a report shows, with texts cut at `longest` characters.
 
-    Raises nothing, for anything that models wrote.
+    Nothing that a model wrote makes this raise.
     """
     comparison, letters, flipped = material.comparison, material.letters, material.flipped
     results = [{result.conversation: result for result in arm.conversations} for arm in comparison.arms]
@@ -209,7 +208,7 @@ def _outcome(letter: str, result: ConversationResult, flip: str, declaration: De
     is_alarm = bool(declaration.faults(result.counts))
     short = f"{result.successes}/{result.repeats}" if result.repeats > 1 else end.sign.word
     short = f"{signs.INCORRECT.sign} {short}" if is_alarm else short
-    # Half of the scale is for what failed, by how far it got, so that no failure looks like a success.
+    # Failures use the lower half of the scale, by how far they got, so that none looks like a success.
     level = round(_BEST * result.success_share)
     if not result.successes:
         level = min(5, int(6 * declaration.partly(result.counts)))
@@ -218,9 +217,9 @@ def _outcome(letter: str, result: ConversationResult, flip: str, declaration: De
 
 
 def _turns(transcripts: Sequence[Transcript], letters: Sequence[str], longest: int) -> Iterator[JsonObject]:
-    """The assistant turns: what was said before each, what is due, and what was done.
+    """Yield the assistant turns: what was said before, which calls are due, and what each arm did.
 
-    Of a call that is due there are its text, what it gives, and the letters of the arms that made it.
+    A due call comes with its text, its answer, and the letters of the arms that made it.
     """
     most = max(longest, _TRUTH)
     matches = [steps.matched(transcript) for transcript in transcripts]
@@ -246,7 +245,7 @@ def _turns(transcripts: Sequence[Transcript], letters: Sequence[str], longest: i
 
 
 def _cell(turn: int, transcript: Transcript, longest: int) -> CellView:
-    """What one arm did. Of each kind of fault there is the first, and how many there were."""
+    """Return what one arm did in a turn. Each kind of fault is shown by its first one and their number."""
     played = transcript.turns.get(turn)
     faults = [fault for fault in transcript.faults if fault.turn == turn]
     by_kind: dict[str, list[str]] = {}
@@ -267,7 +266,7 @@ def _cell(turn: int, transcript: Transcript, longest: int) -> CellView:
 
 
 def step_box(view: steps.StepView, faults: str, longest: int) -> StepBox:
-    """Without the reason for its verdict where the turn's faults give the same."""
+    """Return the box of a step, without the reason for its verdict if the turn's `faults` already give it."""
     prediction, judged, back = view.made, view.judged, view.back.text if view.back else ""
     if isinstance(prediction, steps.Failed):
         return StepBox(prediction.sign, prediction.why, str(view.raw), back=back)
@@ -296,6 +295,6 @@ def _answer(returned: steps.Returned, longest: int) -> str:
 
 
 def _joined(text: str, omitted: int, longest: int) -> str:
-    """A text of several parts, with this many characters already left out."""
+    """Cut a text again whose parts have already lost `omitted` characters, and say how many are missing."""
     cut = clip(text, longest)
     return str(Clip(cut.text, cut.omitted + omitted))

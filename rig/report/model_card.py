@@ -1,4 +1,4 @@
-"""A card of one arm: what was tested, on what, the verdict, and what it takes to get the same.
+"""A card of one arm: what was tested, on what, the verdict, and how to reproduce it.
 
 The card is a JSON object, from which the page and the Markdown are made. The same store gives the same bytes.
 `docs/how-to/cards.md` describes it.
@@ -35,16 +35,16 @@ from rig.store import Runs, StoredRun
 
 FORMAT, VERSION = "rig-card", 1
 NAMESPACE = "rig-card@v1"
-"""Of signatures of cards."""
+"""The namespace of the signatures of cards."""
 
 _OF_METRIC = ("name", "noun", "label", "numerator", "denominator", "better", "format")
 _SPEEDS = ("prefill_rate", "decode_rate", "peak_memory", "peak_device_memory", "energy_j")
 _WRITTEN = ("conversation", "repeat", "turn", "step", "role", "raw", "error", "response", "exception")
-"""What an arm wrote and was answered, without times: the same for a run that gives the same."""
+"""The columns of what an arm wrote and the answers it got. Without times, equal runs give equal values."""
 
 
 def card_of(runs: Runs, address: str, question: ComparisonOptions) -> JsonObject:
-    """The card of RUN/ARM, or of RUN if it has one arm.
+    """Return the card of RUN/ARM, or of RUN if it has one arm.
 
     Raises RigError as `compare` does, and for an arm that has finished nothing or could not be evaluated.
     """
@@ -148,7 +148,7 @@ def _verdict(pair: ArmPair, comparison: Comparison) -> JsonObject:
 
 
 def _command(run: StoredRun, arm: ArmResult) -> str:
-    """What to type to get the same, with names for files."""
+    """Return the command that reproduces the arm, with files named without their folders."""
     options = Options.from_json({"models": [], **run.settings})
     names = [Path(name) for name in options.models if arm.arm.startswith(Path(name).stem)]
     model = max((name.name for name in names), key=len, default=arm.fingerprint.get("model.file", arm.arm))
@@ -168,7 +168,7 @@ def _command(run: StoredRun, arm: ArmResult) -> str:
 
 
 def _rounded(value: Json) -> Json:
-    """Numbers as a card has them: finite, and with few digits."""
+    """Return a value with its floats as a card stores them: six decimals, or None if not finite."""
     if isinstance(value, float):
         return round(value, 6) if isfinite(value) else None
     if isinstance(value, Mapping):
@@ -177,12 +177,12 @@ def _rounded(value: Json) -> Json:
 
 
 def as_json(card: JsonObject) -> str:
-    """The card's file. A signature is of these bytes, so nobody has to write them again to verify it."""
+    """Return the text of the card's file. Signatures sign its bytes, so they can be verified as they are."""
     return json_text(dict(sorted(card.items())), indent=1) + "\n"
 
 
 def as_html(card: JsonObject) -> str:
-    """The card as a page that needs nothing but a browser, for people who have never seen rig."""
+    """Return the card as a page that needs nothing but a browser, for people who have never seen rig."""
     curves = card.get("curves", ())
     drawn = [(curve["text"], Markup(plots.curve(curve["title"], curve["points"]))) for curve in curves]
     names = {"card": card, "curves": drawn, "style": Markup(asset("style.css")), "facts": facts(card)}
@@ -191,7 +191,7 @@ def as_html(card: JsonObject) -> str:
 
 
 def as_markdown(card: JsonObject) -> str:
-    """The card as a section of a model card, with results in the form that the Hugging Face Hub reads."""
+    """Return the card as a section of a model card, with results as the Hugging Face Hub reads them."""
     words = _words(card)
     results = {
         "task": {"type": "text-generation", "name": "tool calling"},
@@ -227,9 +227,7 @@ def as_markdown(card: JsonObject) -> str:
 
 
 def _rate_words(row: JsonObject, counts: Counts) -> JsonObject:
-    """A rate of a card as people read it: `printed` is its number, `bounds` what it can be where texts are
-    unclear.
-    """
+    """Return a rate for display: `printed` is its number, `bounds` its range if texts are unclear."""
     metric = Metric(**{part: row[part] for part in _OF_METRIC})
     measured = Estimate(row["value"], row["low"], row["high"])
     part, whole = (counts.get(name, 0) for name in (metric.numerator, metric.denominator))
@@ -246,7 +244,7 @@ def _rate_words(row: JsonObject, counts: Counts) -> JsonObject:
 
 
 def _words(card: JsonObject) -> JsonObject:
-    """The sentences of a card."""
+    """Return the sentences of a card, by their names in the templates."""
     tested, verdict, subject = card["tested"], card["verdict"], card["subject"]
     suites = " and ".join(name or tested["method"] for name in tested["suites"])
     played = f"{counted(tested['conversations'], 'conversation')} of the suite {suites}"
@@ -260,7 +258,7 @@ def _words(card: JsonObject) -> JsonObject:
     ]
     measured = f"{rates[0]['title']} {rates[0]['text']}" if rates else "nothing was measured"
     headline = f"Compared with {verdict['baseline']['name']}: {verdict['text']}" if verdict else measured
-    # Cards that were made before have none.
+    # Older cards have none.
     decision = (card.get("recommendation") or {}).get("text")
     return {
         "suites": suites,
@@ -284,7 +282,7 @@ def _words(card: JsonObject) -> JsonObject:
 
 
 def facts(card: JsonObject) -> JsonObject:
-    """What the file is, what it took, and the hashes, by titles for people."""
+    """Return the file's description, its costs and the hashes, each by a readable title."""
     subject, speed = card["subject"], card["speed"]
     adapter = (
         f"{subject['adapter']}, SHA-256 {subject.get('adapter_sha256')}" if subject.get("adapter") else ""
@@ -313,7 +311,7 @@ _SHAPE: Mapping[str, type] = {
 
 
 def read_card(path: Path) -> JsonObject:
-    """A card from its JSON file. Raises RigError for one that cannot be read, or is none of this version."""
+    """Read a card from its JSON file. Raises RigError if it is unreadable or not a card of this version."""
     card = read_json(path, 16 << 20)
     if not isinstance(card, dict) or card.get("format") != FORMAT:
         raise RigError(f"{path}: is not a card of rig; cards are made with `rig card RUN/ARM -o FILE.json`")
@@ -326,7 +324,7 @@ def read_card(path: Path) -> JsonObject:
 
 
 def sums_fault(card: JsonObject) -> str | None:
-    """What does not add up in a card that was read; None if everything does."""
+    """Return what does not add up in a card that was read, or None if everything does."""
     rows = card["conversations"]
     if not all(isinstance(row, dict) and isinstance(row.get("counts"), dict) for row in rows):
         return "a conversation has no counts"
@@ -340,14 +338,17 @@ def sums_fault(card: JsonObject) -> str | None:
         total, added = card["counts"].get(name, 0), sums.get(name, 0)
         if not _is_number(total) or abs(total - added) > 1e-6 * max(1, len(rows)):
             return f"{name:.40}: the conversations add up to {added:g}, the card says {total!r:.40}"
-    if (said := card["tested"].get("conversations")) != len(rows):
-        return f"there are {len(rows)} conversations, the card says {said!r:.40}"
+    if (claimed := card["tested"].get("conversations")) != len(rows):
+        return f"there are {len(rows)} conversations, the card says {claimed!r:.40}"
     is_alike = len({str(row.get("repeats")) for row in rows}) <= 1
     return _rates_fault(card["rates"], card["counts"], alike=is_alike)
 
 
 def _rates_fault(rates: Sequence[Any], counts: Counts, *, alike: bool) -> str | None:
-    """What does not follow from the counts. With unequal repeats, rates are means that counts do not show."""
+    """Return which rate does not follow from the counts, or None.
+
+    Unless repeats are `alike`, rates are means that cannot be checked against the counts.
+    """
     for row in rates:
         if not isinstance(row, dict):
             return "a rate is none"

@@ -1,4 +1,4 @@
-"""The HTML page: one file that needs nothing but a browser, and lets nothing in it reach out or run."""
+"""The HTML page: one file that needs nothing but a browser, and in which no text can load or run anything."""
 
 import base64
 import gzip
@@ -28,22 +28,22 @@ from rig.report import plots
 from rig.report.material import Material, conversation_views
 
 LARGEST = 1_000_000
-"""Bytes that a page should not exceed; transcripts are packed, and texts of models cut, until it does not."""
+"""The bytes that a page should not exceed; transcripts are packed and texts of models cut until it fits."""
 
 _LENGTHS = (2_000, 600, 300, 150, 80, 40)
 
 BESIDE = 7
-"""Columns of arms that fit side by side on a desk and on paper."""
+"""The columns of arms that fit side by side on a desktop screen and on paper."""
 
 _CALIBRATED = "minilm"
-"""The measure of similarity that the shipped calibration is of."""
+"""The measure of similarity that the shipped calibration was made for."""
 
 
 def page(material: Material, largest: int = LARGEST) -> str:
-    """The whole page, or a larger one where even the shortest texts are too much.
+    """Return the whole page; it exceeds `largest` bytes only if even the shortest texts are too long.
 
-    Transcripts that would be too large are packed (gzip, base64), and unpacked by the page's script. Where
-    that is not enough, texts are cut as little as the size allows.
+    Transcripts that would be too large are packed (gzip, base64) and unpacked by the page's script. If that
+    is not enough, texts are cut as little as the size allows.
     """
     fixed = _fixed(material)
     text = ""
@@ -61,13 +61,13 @@ def page(material: Material, largest: int = LARGEST) -> str:
 
 
 def _packed(text: str) -> Markup:
-    """A text for `DecompressionStream("gzip")`, the same bytes for the same text."""
+    """Pack a text for `DecompressionStream("gzip")`; the same text gives the same bytes."""
     packed = gzip.compress(text.encode("utf-8", "backslashreplace"), mtime=0)
     return Markup(base64.b64encode(packed).decode())
 
 
 def _fixed(material: Material) -> dict[str, Any]:
-    """Everything but the transcripts."""
+    """Return the template's variables for everything but the transcripts."""
     comparison = material.comparison
     letters = material.letters
     numbers = {comparison.conversations[number][0]: number for number in material.shown}
@@ -132,7 +132,7 @@ def _fixed(material: Material) -> dict[str, Any]:
 
 
 class LadderCell(NamedTuple):
-    """What stands in a cell at the top, what it is sorted by, how long its bar is in percent, its colour."""
+    """A cell of the table at the top: it is sorted by `value`, and its `bar` is this long in percent."""
 
     text: str
     value: float | None = None
@@ -144,7 +144,7 @@ _TINTS = {"success": "good", "failure": "bad", "error": "bad"}
 
 
 def _ladder(comparison: Comparison, letters: Sequence[str]) -> dict[str, Any]:
-    """The table at the top of the page: size, rate with a bar, difference and verdict of each arm."""
+    """Return the table at the top of the page: size, rate with a bar, difference and verdict of each arm."""
     metric, recommended = comparison.metric, comparison.recommendation
     entries, short = entries_of(comparison), short_labels(comparison)
     sizes = [file_bytes(arm.fingerprint) for arm in comparison.arms]
@@ -168,14 +168,14 @@ def _ladder(comparison: Comparison, letters: Sequence[str]) -> dict[str, Any]:
 
 
 def _heat(shares: Sequence[Share]) -> list[tuple[int | None, str]]:
-    """How green each cell of a row is, from 0 to 10, and what stands in it."""
+    """Return how green each cell of a row is, from 0 to 10 or None without a rate, and its text."""
     greens = (None if share.rate is None else round(10 * share.rate) for share in shares)
     texts = (f"{share.part}/{share.whole}" if share.whole else "-" for share in shares)
     return list(zip(greens, texts, strict=True))
 
 
 def _flips(pair: ArmPair, numbers: Mapping[str, int]) -> list[tuple[Flip, int, str, tuple[Flip, ...]]]:
-    """What flipped in conversations that are shown, by their numbers: how often, and which turns with it."""
+    """Return the flips of the shown conversations: flip, conversation's number, how often, and turns."""
     return [
         (flip, numbers[flip.conversation], how_often(flip) if flip.turn is None else "", turns)
         for flip, turns in flips_with_turns(pair)
@@ -184,16 +184,14 @@ def _flips(pair: ArmPair, numbers: Mapping[str, int]) -> list[tuple[Flip, int, s
 
 
 def _blocks(number: int, beside: int = BESIDE) -> list[list[int]]:
-    """The places of this many columns in tables below one another, at most `beside` in each, of about equal
-    width.
-    """
+    """Split the places of this many columns into tables of about equal width, at most `beside` in each."""
     tables = math.ceil(number / beside)
     ends = [round(number * number_of_table / tables) for number_of_table in range(tables + 1)]
     return [list(range(*pair)) for pair in pairwise(ends)]
 
 
 def _settings(comparison: Comparison) -> dict[str, list[str]]:
-    """What was set, by name; the values of all arms where they are not the same, else one."""
+    """Return the settings by name, with the value of each arm if they differ, else with a single one."""
     rows = {}
     for name in dict.fromkeys(name for arm in comparison.arms for name in arm.fingerprint):
         stored = (arm.fingerprint.get(name) for arm in comparison.arms)
@@ -217,19 +215,19 @@ def _drawn(drawings: Any) -> list[Markup]:
 
 @cache
 def environment() -> Environment:
-    """Templates in which every text is escaped and made visible."""
+    """Return an environment for templates in which every text is escaped and made visible."""
     return Environment(
         loader=PackageLoader("rig.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        # Every text that is shown may be a model's: nothing in it may be invisible or turn the page around.
+        # A model may have written any text of the page: nothing in it may be invisible or reverse the page.
         finalize=lambda value: printable(value) if type(value) is str else value,
     )
 
 
 @cache
 def asset(name: str) -> str:
-    """The text of a file beside the templates."""
+    """Read the text of a file beside the templates."""
     return files("rig.report").joinpath("templates", name).read_text(encoding="utf-8")

@@ -24,7 +24,7 @@ from rig.rates import Estimate
 from rig.store import Transcript
 
 INK, MUTED, LINE, BAND, GOOD, BAD = (f"#00010{digit}" for digit in range(6))
-"""Colours that stand for those of the page; no other colour is to be used."""
+"""Placeholders for the colours of the page; plots use no other colours."""
 
 _ARMS = 8
 _NAMES = {INK: "ink", MUTED: "muted", LINE: "line", BAND: "band", GOOD: "good", BAD: "bad"} | {
@@ -60,14 +60,14 @@ _STYLE: dict[Any, Any] = {
 
 
 def arm_colour(place: int) -> str:
-    """The colour of the arm at this place; after eight they come again."""
+    """Return the colour of the arm at this place; after eight arms the colours repeat."""
     return f"#00020{place % _ARMS}"
 
 
 @contextmanager
 def axes(width: float, height: float, **options: Any) -> "Iterator[tuple[Figure, Axes]]":
-    """A figure of this size in inches with one pair of axes, in the style of all. No display is needed."""
-    # It keeps a list of fonts, and would put it into a folder of its own.
+    """A context with a figure of this size in inches and its axes, in the common style of plots."""
+    # Matplotlib stores a list of fonts, by default in a folder of its own.
     os.environ.setdefault("MPLCONFIGDIR", str(cache_directory() / "matplotlib"))
     import matplotlib
     from matplotlib.figure import Figure
@@ -78,7 +78,7 @@ def axes(width: float, height: float, **options: Any) -> "Iterator[tuple[Figure,
 
 
 def svg(figure: "Figure", title: str) -> str:
-    """The figure as an SVG element that says its title to those who do not see it. The same every time."""
+    """Return the figure as an SVG element, titled for screen readers; equal figures give equal text."""
     import matplotlib
 
     text = StringIO()
@@ -89,11 +89,11 @@ def svg(figure: "Figure", title: str) -> str:
 
 
 LONGEST = 28
-"""Characters of a name in a figure."""
+"""The most characters of a name in a figure."""
 
 
 def label(text: str, longest: int = LONGEST) -> str:
-    """A name for a figure: inert, and cut in the middle where it is too long."""
+    """Return a name for a figure: on one line, printable, and cut in the middle if it is too long."""
     inert, kept = one_line(text), longest - 1
     return inert if len(inert) <= longest else f"{inert[: kept - kept // 2]}…{inert[-(kept // 2) :]}"
 
@@ -103,12 +103,12 @@ _NUMBERS = ("d", "x", "y", "points", "width", "height")
 
 
 def for_page(drawn: str, title: str, colours: Mapping[str, str]) -> str:
-    """A drawing as an element of a page, with `title` for those who do not see it.
+    """Return a drawing as an element of a page, with `title` for screen readers.
 
-    `colours` become variables of the page, by their names. Raises ParseError if it is not an SVG.
+    `colours` are replaced by the page's variables of these names. Raises ParseError if it is not an SVG.
     """
     root = ElementTree.fromstring(drawn)
-    # HTML knows the elements of SVG, and what `href` is in them: none needs a namespace.
+    # HTML knows the elements of SVG and their `href`, so they need no namespaces.
     for element in [*root.iter()]:
         element.tag = element.tag.rpartition("}")[2]
         for name in [*element.attrib]:
@@ -134,7 +134,7 @@ def _tidy(element: Element, used: set[str], colours: Mapping[str, str]) -> None:
     element.tail = None
     if element.tag not in _TEXTS:
         element.text = None
-    # What nothing refers to needs no id, and would have the same one in the next figure.
+    # An id that nothing refers to is not needed, and the next figure may have the same one.
     if element.get("id") not in used:
         element.attrib.pop("id", None)
     if element.get("transform", "").startswith("rotate(-0 "):
@@ -147,7 +147,7 @@ def _tidy(element: Element, used: set[str], colours: Mapping[str, str]) -> None:
 
 
 def _short(word: str) -> str:
-    """A number to a tenth of a point, which is less than a pixel; any other word as it is."""
+    """Round a number to a tenth of a point, which is less than a pixel; return any other word unchanged."""
     try:
         return f"{round(float(word), 1):g}"
     except ValueError:
@@ -155,7 +155,7 @@ def _short(word: str) -> str:
 
 
 def _style(text: str, colours: Mapping[str, str]) -> str:
-    """Declarations with the page's colours, and without a font: that is the page's, too."""
+    """Return style declarations with the page's colours and without a font, as the page sets that too."""
     declared = (part.strip().partition(":") for part in text.split(";"))
     kept = ((name, value.strip()) for name, _, value in declared if name != "font-family")
     return "; ".join(
@@ -166,11 +166,11 @@ def _style(text: str, colours: Mapping[str, str]) -> str:
 _WIDTH = 6.4
 _ROW = 0.36
 _KINDS = 10
-"""Kinds of error shown; the rest is in the table."""
+"""The most kinds of error in a plot; the table has the rest."""
 
 
 def rates(comparison: Comparison, metric: Metric, letters: Sequence[str]) -> str:
-    """One rate of every arm, with its interval."""
+    """Plot one rate of every arm with its interval."""
     arms = comparison.arms
     with axes(_WIDTH, 0.8 + _ROW * len(arms)) as (figure, plot):
         for place, arm in enumerate(arms):
@@ -184,10 +184,9 @@ def rates(comparison: Comparison, metric: Metric, letters: Sequence[str]) -> str
 
 
 def differences(comparison: Comparison, letters: Sequence[str]) -> str:
-    """The difference of the judged metric from the baseline for every arm, with its interval.
+    """Plot every arm's difference from the baseline in the judged metric, with its interval.
 
-    The band behind each is what the suite could not have shown: differences smaller than the detectable one,
-    where no difference was found.
+    If no difference was found, a band behind it covers those too small for the suite to detect.
     """
     metric, scale = comparison.metric, comparison.metric.scale
     pairs = comparison.pairs
@@ -202,7 +201,7 @@ def differences(comparison: Comparison, letters: Sequence[str]) -> str:
             ends = (difference.value, difference.low, difference.high, difference.detectable)
             farthest = max([farthest, *(abs(end) for end in ends if end is not None)])
         for place, detectable in bands.items():
-            # Without one, not even the loss of everything would have been found.
+            # Without a detectable difference, not even the loss of everything would have been noticed.
             wide = scale * (1.05 * farthest if detectable is None else detectable)
             plot.barh(place, 2 * wide, left=-wide, height=0.8, color=BAND, zorder=0.5)
         plot.axvline(0, color=MUTED, linewidth=1)
@@ -216,7 +215,7 @@ def differences(comparison: Comparison, letters: Sequence[str]) -> str:
 
 
 def curve(title: str, points: Sequence[JsonObject]) -> str:
-    """Success over levels (`rig.compare.curves.Curve.points`)."""
+    """Plot success over levels (`rig.compare.curves.Curve.points`)."""
     with axes(_WIDTH / 2, 2.0) as (figure, plot):
         for place, point in enumerate(points):
             if point["low"] is not None:
@@ -241,11 +240,11 @@ COSTS: Mapping[str, Callable[[ArmResult], float | None]] = {
     "peak GPU memory, MiB": lambda arm: _scaled(arm.speed.peak_device_memory, 2**-20),
     ENERGY: lambda arm: _scaled(arm.speed.energy_j, 1e-3),
 }
-"""What quality is plotted against. There is a plot where two arms at least tell."""
+"""The costs that quality is plotted against, if at least two arms have a value."""
 
 
 def trade_off(comparison: Comparison, cost: str, letters: Sequence[str]) -> str | None:
-    """The judged metric against one of the `COSTS`; None if fewer than two arms have one."""
+    """Plot the judged metric against one of the `COSTS`; None if fewer than two arms have both."""
     metric = comparison.metric
     points: list[tuple[int, float, Sequence[float]]] = []
     for place, arm in enumerate(comparison.arms):
@@ -273,7 +272,7 @@ def trade_off(comparison: Comparison, cost: str, letters: Sequence[str]) -> str 
 
 
 def _above(points: Sequence[tuple[int, float, float]], wide: float) -> list[tuple[float, float, list[int]]]:
-    """Where labels stand above intervals, and whose they are: those that would overlap share one."""
+    """Return the positions of labels above intervals, with the places of their arms; close ones share one."""
     labels: list[tuple[float, float, list[int]]] = []
     for place, at, top in sorted(points, key=lambda point: point[1]):
         if labels and at - labels[-1][0] < _LABEL * wide:
@@ -285,17 +284,17 @@ def _above(points: Sequence[tuple[int, float, float]], wide: float) -> list[tupl
 
 
 _LABEL = 0.08
-"""The share of the width of a small plot that a letter takes."""
+"""The share of the width of a small plot that a letter needs."""
 _NAMED = 6
-"""Arms named at one point of a plot."""
+"""The most arms named at one point of a plot."""
 _BARS = 8
-"""Arms whose bars can be told apart."""
+"""The most arms whose bars can be told apart."""
 
 
 def kinds(comparison: Comparison, letters: Sequence[str], of: str) -> str | None:
-    """How often each kind of `errors` or `faults` came by arm, for each conversation.
+    """Plot how often each kind of `errors` or `faults` occurred in each arm, per conversation.
 
-    None without any, and for more arms than have colours; the tables have them all.
+    Returns None if there are none, or more arms than colours; the tables have them all.
     """
     arms = comparison.arms
     counts: list[Mapping[str, int]] = [getattr(arm, of) for arm in arms]
@@ -327,7 +326,7 @@ def _point(plot: Any, metric: Metric, rate: Estimate, place: int, colour: str) -
 
 
 def _axis(metric: Metric, limits: Callable[..., object], ticks: Callable[..., object]) -> None:
-    """All of it for a share; for another number, what the points need."""
+    """Set an axis to 0 to 100% for a share; for other metrics it keeps the range of the points."""
     if metric.format == "percent":
         limits(-2, 102)
         ticks(range(0, 101, 20))
@@ -347,11 +346,11 @@ def _scaled(value: object, by: float) -> float | None:
 
 
 NEAR = 0.1
-"""A text this little below the threshold is called close to it."""
+"""How far below the threshold a text may be to count as close to it."""
 
 
 def refused_texts(transcripts: Iterable[Transcript]) -> list[float]:
-    """How far below its threshold each text was that missed for its wording alone."""
+    """Return how far each text was below its threshold, for all that were refused for their wording."""
     return [
         difference.threshold - difference.similarity
         for transcript in transcripts
@@ -365,7 +364,7 @@ def refused_texts(transcripts: Iterable[Transcript]) -> list[float]:
 
 @cache
 def _shipped(name: str) -> Mapping[str, Any]:
-    """What was measured on labelled pairs, as the package of similarities holds it."""
+    """Read a file of what was measured on labelled pairs from the package of similarities."""
     text = files("rig.scoring.similarity").joinpath(name).read_text(encoding="utf-8")
     measured: Mapping[str, Any] = json.loads(text)
     return measured
@@ -376,12 +375,12 @@ def _by_kind() -> list[dict[str, Any]]:
 
 
 def pairs_measured() -> int:
-    """On how many labelled pairs the curves are."""
+    """Return the number of labelled pairs that the curves of errors are measured on."""
     return sum(counts["same"] + counts["different"] for counts in _by_kind())
 
 
 def threshold_plot() -> str:
-    """False accepts and false rejects of all kinds of text at every threshold, with the thresholds in use."""
+    """Plot the false accepts and false rejects of all kinds of text over thresholds, and those in use."""
     kinds = _by_kind()
     with axes(6.4, 2.8) as (figure, plot):
         for name, wrong, of_all, colour in (
@@ -403,12 +402,12 @@ def threshold_plot() -> str:
 
 
 def nearly(refused: Sequence[float]) -> int:
-    """How many of the refused texts were close."""
+    """Return how many of the refused texts were close to their thresholds."""
     return sum(distance <= NEAR for distance in refused)
 
 
 def refused_plot(refused: Sequence[float]) -> str | None:
-    """How far below their thresholds the runs' refused texts were; None without any."""
+    """Plot how far the runs' refused texts were below their thresholds; None if there are none."""
     if not refused:
         return None
     with axes(6.4, 2.2) as (figure, plot):

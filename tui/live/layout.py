@@ -1,6 +1,6 @@
-"""A transcript, a list of entries that grows at its end, and its layout: as lines, a label beside each entry.
+"""A transcript, which is a list of entries that grows at its end, and its layout as lines with labels.
 
-An entry above the end changes only when a later call makes an earlier one match another ground truth.
+An earlier entry changes only if a later call makes it match another ground truth.
 """
 
 from bisect import bisect_right
@@ -36,17 +36,17 @@ from tui.text.page_writer import json_spans, line_spans, rest_of, verdict_lines,
 LENGTHS = Lengths(text=LIMIT, name=80, value=400, differences=12)
 
 MOST = 1_000_000
-"""Characters of one conversation that are kept while it goes on."""
+"""The most characters of a conversation that are kept while it is played."""
 
 _WEIGHT = 400
-"""What an entry costs beside its text, in characters; memory is budgeted in characters."""
+"""The memory of an entry besides its text, in characters, as memory is budgeted in characters."""
 
 
 @dataclass(slots=True)
 class Draft:
-    """A prediction being made. `revision` grows with every piece; of thoughts only the tokens are counted.
+    """A prediction being made. `revision` grows with every piece; only the tokens of thoughts are counted.
 
-    `read` is how many tokens of the prompt were read before it, of how many that have to be.
+    `read` is how many tokens of the prompt have been read, and how many there are.
     """
 
     place: StepPlace
@@ -58,7 +58,7 @@ class Draft:
     read: tuple[int, int] = (0, 0)
 
     def add(self, text: str, tokens: int, *, thought: bool = False, read: tuple[int, int] = (0, 0)) -> None:
-        """Append a piece; beyond the limit it is only counted, and so are thoughts."""
+        """Append a piece; thoughts and text beyond the limit are only counted."""
         self.read = read
         if thought:
             self.thoughts += tokens
@@ -72,14 +72,14 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class NoticeLine:
-    """A line of rig's own."""
+    """A line with a remark by rig."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """A call that was made again and again, with the same answer and the same verdict: all its entries."""
+    """The entries of a call's repetitions, which all had the same answer and the same verdict."""
 
     entries: "tuple[Entry, ...]"
 
@@ -91,7 +91,7 @@ Entry: TypeAlias = Piece | Draft | NoticeLine | Repeated
 class LiveTranscript:
     """The entries of one conversation. Only the last one may be a draft.
 
-    `edits` counts the changes other than at the end: entries judged again, or dropped to stay below `MOST`.
+    `edits` counts changes before the end: entries that were judged again, or dropped to stay below `MOST`.
     """
 
     entries: list[Entry] = field(default_factory=list)
@@ -100,7 +100,7 @@ class LiveTranscript:
     dropped_turns: int = 0
 
     def add(self, entry: Entry) -> None:
-        """Append an entry, in the place of a draft that it completes."""
+        """Append an entry in place of the draft, if there is one."""
         self._drop_draft()
         self.entries.append(entry)
         self.weight += _characters(entry)
@@ -108,7 +108,7 @@ class LiveTranscript:
             self._drop_oldest()
 
     def _drop_oldest(self) -> None:
-        """Leave the turns that were played first to the store, until half of the room is free again."""
+        """Drop the oldest turns, which are in the store, until half of the room is free again."""
         headings = [place for place, entry in enumerate(self.entries) if isinstance(entry, TurnHeading)]
         for number, place in enumerate(headings[1:], 1):
             left = sum(map(_characters, self.entries[place:]))
@@ -124,7 +124,7 @@ class LiveTranscript:
             self.entries.pop()
 
     def draft(self, place: StepPlace) -> Draft:
-        """The draft of this step, begun if need be."""
+        """Return the draft of this step, a new one if it has none."""
         last = self.entries[-1] if self.entries else None
         if isinstance(last, Draft) and last.place == place:
             return last
@@ -134,28 +134,28 @@ class LiveTranscript:
         return draft
 
     def went_back(self, turn: int, parent: int) -> None:
-        """The step to come follows an earlier one."""
+        """Record that the next step follows an earlier one."""
         calls = (entry for entry in reversed(self.entries) if isinstance(entry, Called))
         earlier = next((entry for entry in calls if entry.place == (turn, parent)), None)
         call = clip(f"{earlier.name.text} {earlier.arguments.text}", LENGTHS.name) if earlier else Clip("")
         self.add(Back(parent, call))
 
     def predicted(self, place: StepPlace, prediction: Prediction, role: str = ASSISTANT) -> None:
-        """A step is complete."""
+        """Record a complete prediction."""
         thoughts = steps.thought(prediction, LENGTHS)
         if thoughts is not None:
             self.add(thoughts)
         self.add(steps.made(place, prediction, LENGTHS, role))
 
     def judged(self, place: StepPlace, outcome: Outcome, verdict: Verdict | None) -> None:
-        """A call was executed, and matched where there is something to match it with."""
+        """Record what an executed call returned, and its verdict if there is one."""
         self.add(steps.returned(place, outcome, LENGTHS))
         if verdict is not None:
             self.add(steps.judged(place, verdict, LENGTHS))
         self._fold(2 if verdict is None else 3)
 
     def _fold(self, size: int) -> None:
-        """If the last call, of this many entries, repeats the one before it, only count it."""
+        """Fold the last call, which has `size` entries, into the one before if it repeats that one."""
         last, before = self.entries[-size:], self.entries[:-size]
         folded = before[-1] if before and isinstance(before[-1], Repeated) else None
         first = before[-size - 1 : -1] if folded else before[-size:]
@@ -164,7 +164,7 @@ class LiveTranscript:
             self.entries[len(before) - bool(folded) :] = [Repeated(entries)]
 
     def rejudged(self, place: StepPlace, verdict: Verdict) -> None:
-        """An earlier call matches another ground truth than was said."""
+        """Change the verdict on an earlier call, which now matches another ground truth."""
         for number, entry in enumerate(self.entries):
             parts = entry.entries if isinstance(entry, Repeated) else ()
             if any(isinstance(part, Called) and part.place == place for part in parts):
@@ -187,11 +187,11 @@ CALL_LINES = 12
 THOUGHT_LINES = 1
 READING_BAR = 10
 READING = 56
-"""Cells from which a bar tells how much of a prompt is read."""
+"""The width in cells from which a bar shows how much of a prompt is read."""
 
 
 class BlockLayout(NamedTuple):
-    """How entries are laid out: in `width` cells, of a conversation of `turns` turns (0: unknown).
+    """How entries are laid out: in `width` cells, for a conversation of `turns` turns (0: unknown).
 
     `full` shows all that is kept of calls and responses, not only their beginnings.
     """
@@ -202,17 +202,17 @@ class BlockLayout(NamedTuple):
 
     @property
     def margin(self) -> int:
-        """Cells of the label column."""
+        """The width of the label column in cells."""
         return 13 if self.width >= WORDS_FROM else 3
 
     @property
     def text(self) -> int:
-        """Cells for text beside the margin."""
+        """The width of the text beside the margin in cells."""
         return max(min(self.width - self.margin - 2, READABLE), 8)
 
 
 class DraftBlock:
-    """A prediction being made: only the text that is new since the last look is tinted and wrapped."""
+    """The lines of a prediction being made. Each time, only its new text is tinted and wrapped."""
 
     def __init__(self, draft: Draft, form: BlockLayout) -> None:
         self.draft = draft
@@ -222,7 +222,7 @@ class DraftBlock:
         self._taken = 0
 
     def lines(self) -> list[Line]:
-        """The lines as of now, with a cursor where the next token appears."""
+        """Return the current lines, with a cursor where the next token will appear."""
         text = self.draft.text
         new = text[self._taken :]
         if new:
@@ -242,7 +242,7 @@ class DraftBlock:
         return _beside(signs.MODEL, lines, self._form)
 
     def _reading(self) -> Line:
-        """How much of the prompt is read."""
+        """Return a line that shows how much of the prompt is read."""
         read, prompt = self.draft.read
         words: Span = ("reads the prompt", Tint.MUTED)
         if not prompt or self._form.text < READING:
@@ -252,7 +252,7 @@ class DraftBlock:
 
 
 def _beside(label: Sign | None, lines: Iterable[Line], form: BlockLayout) -> list[Line]:
-    """Lines with a sign in the margin of the first."""
+    """Return lines with a sign in the margin of the first."""
     if label is None:
         return labelled((), form.margin, lines)
     word = label.label if form.margin > 3 else label.sign
@@ -260,7 +260,7 @@ def _beside(label: Sign | None, lines: Iterable[Line], form: BlockLayout) -> lis
 
 
 def _shortened(text: Clip, lines: int, form: BlockLayout) -> Clip:
-    """The text on one line, shortened to about this many lines of the view."""
+    """Return the text on one line, unless shown in full shortened to about `lines` lines of the view."""
     line = inert_line(text.text)
     if not form.full and len(line) > lines * form.text:
         line = line[: max(lines * form.text - 32, form.text)]
@@ -268,7 +268,7 @@ def _shortened(text: Clip, lines: int, form: BlockLayout) -> Clip:
 
 
 def block(entry: Entry, form: BlockLayout) -> list[Line]:
-    """The lines of a complete entry."""
+    """Return the lines of a complete entry."""
     if isinstance(entry, TurnHeading):
         text = f" {entry.text(form.turns)} "
         rule = str(signs.RULE) * max(min(form.margin + form.text, form.width - 1) - len(text), 0)
@@ -316,12 +316,12 @@ def _paragraphs(entry: Entry, form: BlockLayout) -> list[list[Span]]:
 
 
 def plain(lines: Iterable[Line]) -> str:
-    """The lines as bare text, for tests and for copying."""
+    """Return the lines as bare text, for tests and for copying."""
     return "\n".join("".join(text for text, _ in line).rstrip() for line in lines)
 
 
 class Column:
-    """The lines of a transcript in one form. `full` are the calls that are shown in full."""
+    """The lines of a transcript in one layout. `full` are the calls that are shown in full."""
 
     def __init__(
         self, transcript: LiveTranscript, form: BlockLayout, full: frozenset[StepPlace] = frozenset()
@@ -338,7 +338,7 @@ class Column:
         self._edits = transcript.edits
 
     def update(self) -> int | None:
-        """Lay out what is new. The first line that is not as it was, None if all are."""
+        """Lay out what is new, and return the first line that changed, None if there is none."""
         entries = self.transcript.entries
         same = self._unchanged()
         draft = entries[-1] if entries and isinstance(entries[-1], Draft) else None
@@ -355,12 +355,12 @@ class Column:
         return start
 
     def entry_at(self, line: int) -> tuple[Entry | None, int]:
-        """The entry that a line belongs to, and how many of its lines are above that one."""
+        """Return the entry that a line belongs to, and the number of its lines above that one."""
         number = max(bisect_right(self._starts, line) - 1, 0)
         return (self.entries[number], line - self._starts[number]) if self.entries else (None, 0)
 
     def line_of(self, entry: Entry | None, line: int) -> int | None:
-        """The same line of this very entry, or the last it has; None if the entry is no longer there."""
+        """Return where line `line` of this entry is, or its last line; None if the entry is gone."""
         for number, candidate in enumerate(self.entries):
             if candidate is entry:
                 start, end = self._starts[number], self._start_of(number + 1)
@@ -371,7 +371,7 @@ class Column:
         return self._starts[entry] if entry < len(self._starts) else len(self.lines)
 
     def turns(self) -> list[int]:
-        """The lines of the headings of turns."""
+        """Return the lines of the headings of turns."""
         return [
             start + (entry.number > 1)
             for entry, start in zip(self.entries, self._starts, strict=True)
@@ -379,7 +379,7 @@ class Column:
         ]
 
     def calls(self) -> list[tuple[Called, range]]:
-        """The complete calls, each with its lines: the call itself, what came back, and the verdict."""
+        """Return the complete calls, each with the lines of the call, what came back, and the verdict."""
         groups: list[tuple[Called, range]] = []
         for number, entry in enumerate(self.entries):
             if isinstance(entry, Called):
@@ -390,7 +390,7 @@ class Column:
         return groups
 
     def _unchanged(self) -> int:
-        """How many entries from the beginning are as they were."""
+        """Return how many entries at the beginning have not changed."""
         entries, edits = self.transcript.entries, self.transcript.edits
         if edits != self._edits:
             self._edits = edits

@@ -1,4 +1,4 @@
-"""A run in view: the queue of its events, how long it takes, how it is steered, and how often to look."""
+"""A run in view: the queue of its events, its times, its controls, and how often to repaint."""
 
 import math
 import os
@@ -25,20 +25,19 @@ Clock: TypeAlias = Callable[[], float]
 class EventQueue:
     """A thread-safe queue of events. Pieces of one step are merged while they wait.
 
-    Merging keeps the queue small however long the painting side is held up, by a stopped terminal or a slow
-    line; a run never waits for its view. The order within a conversation is kept, and that of everything but
-    pieces.
+    Merging keeps the queue small however long a stopped terminal or a slow line delays painting; a run never
+    waits for its view. The order within a conversation is kept, and the order of everything except pieces.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Condition()
         self._waiting: list[Event | StoredBefore] = []
         self._pieces: dict[Where, int] = {}
-        """Where the text of each conversation may be added to: its last event waits there, and is a piece."""
+        """The place of each conversation's last event, if it is a piece that text can be added to."""
         self._closed = False
 
     def emit(self, event: Event | StoredBefore) -> None:
-        """Take an event, from any thread."""
+        """Add an event, from any thread."""
         with self._lock:
             if isinstance(event, PieceGenerated):
                 self._add_piece(event)
@@ -67,13 +66,13 @@ class EventQueue:
             self._waiting.append(event)
 
     def close(self) -> None:
-        """Say that no event will follow."""
+        """Close the queue: no event will follow."""
         with self._lock:
             self._closed = True
             self._lock.notify()
 
     def drain(self) -> list[Event | StoredBefore]:
-        """All waiting events, in order; the queue is empty afterwards."""
+        """Remove all waiting events from the queue and return them in order."""
         with self._lock:
             waiting, self._waiting = self._waiting, []
             self._pieces.clear()
@@ -92,10 +91,10 @@ class EventQueue:
 
 
 class LiveRun:
-    """Events of a run come in by `feed` and add up to `state`; `control` steers what sends them.
+    """A run in view: its events come from `feed` and make up `state`; `control` steers their sender.
 
-    `ours` is whether the run goes on in this process, so that leaving the view asks what is to become of it,
-    and the view ends with it.
+    `ours` says whether the run is executed in this process: leaving the view then asks what to do with the
+    run, and the view ends with it.
     """
 
     def __init__(
@@ -114,17 +113,17 @@ class LiveRun:
 
     @property
     def over(self) -> bool:
-        """Whether no event will follow those taken in."""
+        """Whether all events have been processed and no more will follow."""
         return self._ended is not None
 
     @property
     def through(self) -> bool:
-        """Whether all that is to be seen was seen."""
+        """Whether everything there is to see has been shown."""
         return self.over
 
     @property
     def was_told(self) -> bool:
-        """Whether anything of it happened before one's eyes, and was not over already."""
+        """Whether any of it happened while it was being watched."""
         return True
 
     @property
@@ -134,11 +133,11 @@ class LiveRun:
 
     @property
     def question(self) -> PersonAsked | None:
-        """What a person is asked just now."""
+        """The question that a person is being asked, None if there is none or the run is stopping."""
         return None if self.control.is_stopped else self.control.question
 
     def answer(self, text: str) -> bool:
-        """Say what a person was asked for; whether anybody was asked."""
+        """Answer the open question, and return whether there was one."""
         asked = self.question is not None
         if asked:
             self.control.answer(text)
@@ -151,12 +150,12 @@ class LiveRun:
 
     @property
     def remaining(self) -> Remaining | None:
-        """The time left, as far as that can be told."""
+        """The time left, None if it is unknown or the run is over."""
         return None if self.over else self.progress.remaining
 
     @property
     def condition(self) -> str:
-        """What the run is doing, in a word or two; empty when it does the usual."""
+        """What the run is doing, in a word or two; empty while it plays as usual."""
         if self.over:
             return "interrupted" if self.state.interrupted or not self.state.finished else "finished"
         if self.control.is_stopped:
@@ -166,7 +165,7 @@ class LiveRun:
         return "loading the model" if any(arm.loading for arm in self.state.arms) else ""
 
     def pace_of(self, where: Where | None) -> float | None:
-        """Tokens a second of what is being written in a conversation; None if nothing is."""
+        """Return the tokens per second of the step being written in a conversation; None if there is none."""
         conversation = self.state.conversations.get(where) if where else None
         entries = conversation.transcript.entries if conversation and conversation.transcript else []
         draft = entries[-1] if entries else None
@@ -177,11 +176,11 @@ class LiveRun:
         return self._rate.per_second
 
     def catch_up(self) -> list[Event | StoredBefore]:
-        """Take in what happened since the last time; the events of it."""
+        """Apply the events since the last call, and return them."""
         events = self.feed.drain()
         now = self._now()
         if self.paused and not events:
-            # What a pause takes says nothing of how long turns take.
+            # The length of a pause says nothing about how long turns take.
             self._held_s += now - self._looked
         self._looked = now
         for event in events:
@@ -194,7 +193,7 @@ class LiveRun:
 
 
 _SECONDS = 3.0
-"""What is looked back on."""
+"""The seconds over which the rate is measured."""
 
 
 class TokenRate:
@@ -205,7 +204,7 @@ class TokenRate:
         self._seen: deque[tuple[float, int]] = deque()
 
     def tell(self, conversation: object, step: StepPlace | None, tokens: int, now: float) -> None:
-        """There are this many tokens of a step now; None if nothing is being written."""
+        """Record how many tokens a step has now; `step` is None if nothing is being written."""
         writing = None if step is None else (conversation, step)
         if writing is None or self._step != writing:
             self._step = writing
@@ -217,7 +216,7 @@ class TokenRate:
 
     @property
     def per_second(self) -> float | None:
-        """The rate; None until it can be told."""
+        """The rate, None until there are two measurements."""
         if len(self._seen) < 2 or self._seen[-1][0] == self._seen[0][0]:
             return None
         (began, before), (ended, after) = self._seen[0], self._seen[-1]
@@ -225,22 +224,22 @@ class TokenRate:
 
 
 class Replay(LiveRun):
-    """Watches what a player tells. The times are those of the run, wherever in it the player is."""
+    """A run that a player replays. Its times are those of the run at the player's position."""
 
     def __init__(self, player: Player, clock: Clock = time.monotonic) -> None:
         super().__init__(EventQueue(), player, ours=False, clock=clock)
         self.player = player
         self.failure: Exception | None = None
-        """Why nothing more can be told: the store cannot be read, or a bug."""
-        # A daemon: nothing has to be put in order when the process ends.
+        """Why the replay broke off: the store cannot be read, or there is a bug."""
+        # A daemon: nothing has to be cleaned up when the process ends.
         self._thread = threading.Thread(target=self._play, name="replay", daemon=True)
 
     def start(self) -> None:
-        """Begin to play."""
+        """Start playing."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End playing, and wait for it."""
+        """Stop playing, and wait up to five seconds for it."""
         self.player.stop()
         if self._thread.is_alive():
             self._thread.join(timeout=5)
@@ -298,24 +297,24 @@ class Replay(LiveRun):
 
 
 def speed_text(speed: float) -> str:
-    """A speed for people: `4x`, `0.5x`, `max`."""
+    """Return a speed in words: `4x`, `0.5x`, `max`."""
     return "max" if math.isinf(speed) else f"{speed:.3g}x"
 
 
 _SHARE = 0.01
-"""The most of one processor that watching may take while all of them are busy."""
+"""The most of one processor that the view may use while all of them are busy."""
 _SPARE_SHARE = 0.1
-"""The same while one of them has little else to do."""
+"""The most that it may use while one of them has little else to do."""
 _SPARE = 0.75
-"""Processors that have to be free for that."""
+"""The processors that must be idle to allow `_SPARE_SHARE`."""
 _SLOWEST = 1.0
 
 
 class Pace:
-    """Seconds until the next repaint: 0.1 (0.25 over ssh), longer when painting turns out expensive.
+    """The seconds until the next repaint: 0.1 (0.25 over ssh), or more if painting turns out expensive.
 
-    llama.cpp's threads wait for one another: where each has a processor, what the view takes from one of
-    them is lost to all.
+    llama.cpp's threads wait for one another: if each has a processor, time that the view uses on one of them
+    is lost to all.
     """
 
     def __init__(self, environment: Mapping[str, str]) -> None:
@@ -323,14 +322,14 @@ class Pace:
         self._before = _clocks()
 
     def next_s(self, cost_s: float, free: float) -> float:
-        """The pause after a repaint that took `cost_s` seconds of a processor, with `free` of them idle."""
+        """Return the pause after a repaint of `cost_s` processor seconds, with `free` processors idle."""
         share = _SPARE_SHARE if free >= _SPARE else _SHARE
         return min(max(self.fastest, cost_s / share), max(_SLOWEST, self.fastest))
 
     def spent(self) -> tuple[float, float]:
-        """Seconds of processor time that this thread spent since it asked before, and idle processors.
+        """Return the processor time of this thread since the last call, in seconds, and the idle processors.
 
-        This process knows its own threads at once, and all others by the load average of the last minute.
+        The load of other processes is only known from the load average of the last minute.
         """
         now = _clocks()
         passed_s, spent_s, busy_s = (after - before for after, before in zip(now, self._before, strict=True))

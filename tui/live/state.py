@@ -1,6 +1,6 @@
-"""A run as the view knows it: a fold of its events, with no terminal in it.
+"""The state of a run that the view shows, built from its events alone and independent of a terminal.
 
-Counts and speeds come from the events; nothing here computes its own.
+Counts and speeds come from the events; nothing here computes them.
 """
 
 from collections import Counter, deque
@@ -24,15 +24,15 @@ from tui.live.layout import LENGTHS, LiveTranscript, NoticeLine
 from tui.text.lines import Span, Tint
 
 MEMORY = 2_000_000
-"""Characters of transcripts of finished conversations that are kept; the oldest are dropped first."""
+"""The most characters of finished transcripts that are kept; the oldest are dropped first."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredBefore:
-    """What the store held of a run when it was resumed. Events tell only of what is played from then on.
+    """What the store held of a run when it was resumed; its events cover only what is played afterwards.
 
-    `begun` are the turns played before of conversations that were interrupted, as events; `arms` have the
-    numbers of what was played.
+    `begun` are the earlier turns of interrupted conversations, as events; `arms` have the numbers of what was
+    played.
     """
 
     cells: tuple[Cell, ...]
@@ -44,8 +44,8 @@ class StoredBefore:
 class ConversationState:
     """One conversation of one arm, with its status. `transcript` is None before the start and once dropped.
 
-    `holds` says which ground truth a call matches at present; a later call can move it. `counts` are those of
-    a finished conversation.
+    `holds` says which ground truth a call matches at present; a later call can change it. `counts` are those
+    of a finished conversation.
     """
 
     where: Where
@@ -55,7 +55,7 @@ class ConversationState:
     holds: dict[StepPlace, CallPlace] = field(default_factory=dict)
     incorrect_actions: int = 0
     expected: list[tuple[Due, ...]] = field(default_factory=list)
-    """The ground truth of every turn begun so far."""
+    """The ground truth of every turn that has begun."""
     transcript: LiveTranscript | None = None
     dropped: bool = False
     counts: Counts | None = None
@@ -72,18 +72,18 @@ class ConversationState:
 
     @property
     def sign(self) -> Sign:
-        """How it stands; of what made it fail, what is worst."""
+        """The sign of its status; if several things made it fail, of the worst."""
         return signs.INCORRECT if self.failed and self.incorrect_actions else self.status
 
     @property
     def glyph(self) -> Span:
-        """Its sign, in the colours of an alarm once it took an incorrect action."""
+        """Its sign, in the colours of an alarm after any incorrect action."""
         return self.sign.sign, Tint.ALARM if self.incorrect_actions else Tint(self.sign.tint)
 
 
 @dataclass(slots=True)
 class ArmState:
-    """One arm: its latest counts and speed, as events told them."""
+    """One arm, with the latest counts and speed from its events."""
 
     info: ArmInfo
     loading: bool = False
@@ -92,21 +92,21 @@ class ArmState:
     failure: str | None = None
     evaluated: bool = True
     evidence: str = ""
-    """What a run until a verdict knows of it."""
+    """What a run that plays until a verdict has found out about the arm."""
     course: list[bool] = field(default_factory=list)
-    """Of the conversations that are over, in order, whether each succeeded."""
+    """Whether each finished conversation succeeded, in order."""
     answers: int = 0
     cuts: Counter[str] = field(default_factory=Counter)
     """How many of its answers each limit cut off, by option."""
 
     @property
     def cut_share(self) -> float:
-        """The share of its answers that was cut off by the limit that cut off most."""
+        """The share of its answers that were cut off by the limit that cut off most."""
         return max(self.cuts.values(), default=0) / max(self.answers, 1)
 
     @property
     def rated(self) -> Counts | None:
-        """The counts for the rates: none for an arm where only the machine has failed."""
+        """The counts for the rates, None if the arm is not evaluated because only the machine failed."""
         return self.counts if self.evaluated else None
 
 
@@ -118,10 +118,10 @@ _CHANGING = (
 
 @dataclass(slots=True)
 class RunState:
-    """Everything the screens show. `apply` is the only writer; any prefix of a run is a valid state.
+    """Everything the screens show. Only `apply` changes it; any prefix of a run's events gives a valid state.
 
-    `changes` counts what can change the list of conversations. `current` is where things happen: it stays
-    with a conversation until that one is over, so that runs with several sequences do not make the view jump.
+    `changes` counts what can change the list of conversations. `current` is the conversation in progress: it
+    changes only when that one is over, so that runs with several sequences do not make the view jump.
     """
 
     run: str = ""
@@ -145,7 +145,7 @@ class RunState:
 
     @property
     def failures(self) -> int:
-        """Conversations that are over and were not a success."""
+        """The number of conversations that are over and were not a success."""
         return sum(one.failed for one in self.conversations.values())
 
     def apply_all(self, stream: Iterable[Event | StoredBefore]) -> None:
@@ -154,7 +154,7 @@ class RunState:
             self.apply(event)
 
     def apply(self, event: Event | StoredBefore) -> None:
-        """Take one event in; questions to a person are left to those who can answer them."""
+        """Apply an event. Questions to a person are handled elsewhere."""
         self.changes += isinstance(event, _CHANGING)
         if not isinstance(event, StoredBefore):
             self._answered.tell(event)
@@ -202,13 +202,13 @@ class RunState:
                 self._stored_before(event)
 
     def arm(self, number: int) -> ArmState:
-        """The arm at a position, made up if the run did not announce it."""
+        """Return the arm at a position, a placeholder if the run did not announce it."""
         while len(self.arms) <= number:
             self.arms.append(ArmState(ArmInfo(f"arm {len(self.arms)}")))
         return self.arms[number]
 
     def conversation(self, where: Where) -> ConversationState:
-        """A conversation, made up if the run did not announce it."""
+        """Return a conversation, a placeholder if the run did not announce it."""
         if where not in self.conversations:
             self.conversations[where] = ConversationState(where, turns=0)
         return self.conversations[where]
@@ -350,7 +350,7 @@ IN_ORDER = (
     *(signs.SUCCESS, signs.FAILED, signs.INCORRECT, signs.ERROR),
     *(signs.SKIPPED, signs.RUNNING, signs.WAITING),
 )
-"""All signs of conversations, what is over before what is not."""
+"""All signs of conversations, those of finished ones first."""
 
 SIGNS = tuple((sign.glyph, signs.SAID.get(sign, sign.word)) for sign in IN_ORDER)
-"""What the signs of conversations mean, for help and documentation."""
+"""The meanings of the signs of conversations, for help and documentation."""

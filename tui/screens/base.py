@@ -1,4 +1,4 @@
-"""What every screen of rig has: its keys, ways to leave, a page to search, questions with a few answers."""
+"""What the screens of rig share: keys, ways to leave, a page to search, and questions with a few answers."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from tui.widgets.lines import Lines, Page, Rearranged, SearchBar, SearchChanged
 
 @dataclass
 class RunsOpened(Message):
-    """The reader wants to see all runs of a store; `may_resume`: and can leave to go on with one."""
+    """A message that the reader wants to see all runs of a store; `may_resume` lets them resume one."""
 
     store: Path
     may_resume: bool
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 class Guide(Lines):
-    """What a tour says, on its own screen and on those that it leads to."""
+    """The text of a tour, on its own screen and on those that it leads to."""
 
     def __init__(self, told: Callable[[], Iterable[Line]]) -> None:
         super().__init__(id="guide")
@@ -44,7 +44,7 @@ class Guide(Lines):
         self.tell()
 
     def tell(self) -> None:
-        """Bring the lines up to date."""
+        """Update the lines."""
         if self.size.width:
             self.show([BLANK, *(fit(line, self.size.width) for line in self._told()), BLANK])
 
@@ -52,9 +52,9 @@ class Guide(Lines):
 class RigScreen(Screen[ScreenResultType]):
     """A screen of the application.
 
-    A subclass names its keys as `KEYS` and refuses in `check_action` what makes no sense at the moment; the
-    bindings, help, the bar at the bottom, the command palette and the documentation follow. `SUBJECT` is
-    what it shows, in a few words, `SIGNS` are its glyphs and what they mean.
+    A subclass lists its keys in `KEYS` and refuses in `check_action` what makes no sense at the moment; the
+    bindings, help, the bar at the bottom, the command palette and the documentation follow from these.
+    `SUBJECT` says in a few words what it shows, and `SIGNS` are its glyphs with their meanings.
     """
 
     AUTO_FOCUS = ""
@@ -74,14 +74,14 @@ class RigScreen(Screen[ScreenResultType]):
             self.mount(Guide(guide), before=self.query("KeyBar").first())
 
     def show_state(self) -> None:
-        """Bring every widget up to date."""
+        """Update every widget."""
         raise NotImplementedError
 
     def on_rearranged(self, message: Rearranged) -> None:
         self.show_state()
 
     def show_header(self, left: Sequence[Span], right: Sequence[Span] = ()) -> None:
-        """Bring the line at the top up to date."""
+        """Update the line at the top."""
         header = self.query_one("#header", Lines)
         header.show([spread([(" rig ", Tint.BRAND), *left], right, header.size.width)])
 
@@ -93,9 +93,9 @@ class RigScreen(Screen[ScreenResultType]):
         *,
         group: str = "default",
     ) -> None:
-        """Do a job in a thread; `then` gets its result, `failed` the words of the RigError it raised.
+        """Run a job in a thread and pass its result to `then`, or the text of its RigError to `failed`.
 
-        Without `failed`, they are shown. Of a group, the last job alone counts.
+        Without `failed`, the text is shown. In a group other than "default", only the last job counts.
         """
 
         def work() -> None:
@@ -109,18 +109,18 @@ class RigScreen(Screen[ScreenResultType]):
         self.run_worker(work, thread=True, group=group, exclusive=group != "default")
 
     def say_fault(self, fault: str) -> None:
-        """Say what could not be done."""
+        """Show what could not be done, and why."""
         self.notify(inert(fault), severity="error", timeout=10, markup=False)
 
     def leave(self) -> None:
-        """Go back to the screen below; from the last one, end the application."""
+        """Go back to the screen below, or end the application if there is none."""
         if len(self.app.screen_stack) > 1:
             self.app.pop_screen()
         else:
             self.app.exit()
 
     def minds_quitting(self) -> bool:
-        """Whether the application must not end just now; a screen that minds does something about it."""
+        """Return whether the screen keeps the application from ending now; if so, it asks the user itself."""
         return False
 
     def action_leave(self) -> None:
@@ -128,18 +128,18 @@ class RigScreen(Screen[ScreenResultType]):
 
 
 STOP, DETACH = "stop", "detach"
-"""What happens to the run: it keeps what it has and can be resumed, or it goes on with plain progress."""
+"""What happens to the run: it stops and can be resumed, or it continues with plain progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """The stored run of this id is to be gone on with once the terminal is given back."""
+    """The id of a stored run to resume once the terminal is restored."""
 
     run: str
 
 
 class PagedScreen(RigScreen[ScreenResultType]):
-    """Has a `Page` with the id `page` and a `SearchBar`."""
+    """A screen that has a `Page` with the id `page` and a `SearchBar`."""
 
     @property
     def page(self) -> Page:
@@ -152,7 +152,7 @@ class PagedScreen(RigScreen[ScreenResultType]):
         return self.page
 
     def moved(self) -> None:
-        """Note that the reader moved in the page."""
+        """React to the reader's having moved in the page."""
         self.show_state()
 
     def action_scroll(self, pages: int) -> None:
@@ -180,7 +180,7 @@ class PagedScreen(RigScreen[ScreenResultType]):
         self.show_state()
 
     def action_back(self) -> None:
-        """End the search; without one, leave."""
+        """End the search, or leave if there is none."""
         if self.page.term:
             self.action_end_search()
         else:
@@ -195,7 +195,7 @@ class PagedScreen(RigScreen[ScreenResultType]):
 
 
 class Alternative(NamedTuple):
-    """An answer: its key, what it says, and the value it stands for."""
+    """A possible answer: its key, its text, and its value."""
 
     key: str
     says: str
@@ -203,9 +203,9 @@ class Alternative(NamedTuple):
 
 
 class AskScreen(ModalScreen[str | None]):
-    """Asks, and is dismissed with the value of the answer chosen, or with None when nothing was.
+    """A question, which is dismissed with the value of the chosen answer, or with None if it is cancelled.
 
-    The last line is always `esc  cancel`. Texts are shown as they are, whatever they hold.
+    The last line is always `esc  cancel`. Texts are shown without interpreting any markup in them.
     """
 
     def __init__(self, question: str, *answers: Alternative) -> None:
@@ -235,7 +235,7 @@ class AskScreen(ModalScreen[str | None]):
 
 
 class QuitScreen(AskScreen):
-    """Dismissed with `STOP` or `DETACH`, or None to stay."""
+    """The question of what happens to the run, dismissed with `STOP`, `DETACH`, or None to stay."""
 
     def __init__(self) -> None:
         stop = Alternative("s", "stop, and keep what there is (resumable)", STOP)
@@ -244,7 +244,7 @@ class QuitScreen(AskScreen):
 
 
 class WriteScreen(AskScreen):
-    """Dismissed with the ending of the file to write, or None. `what` can be written as text."""
+    """The question of what to write, dismissed with the file's extension or None. `what` names the text."""
 
     def __init__(self, what: str) -> None:
         super().__init__(

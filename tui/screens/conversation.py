@@ -1,4 +1,4 @@
-"""One stored conversation, step by step: words, calls, tokens, raw text, world, times, and arms beside it."""
+"""One stored conversation, step by step: words, calls, tokens, raw text, world, times and other arms."""
 
 import json
 import re
@@ -29,12 +29,12 @@ from tui.widgets.lines import Lines, Page, RowPicked, Rows, SearchBar
 
 
 class Outline(Rows):
-    """A line for each row; the one at the cursor comes in sight when the cursor moves."""
+    """The outline of a conversation, which scrolls to the row at the cursor when the cursor moves."""
 
     _cursor = -1
 
     def show_rows(self, rows: Sequence[OutlineRow], cursor: int) -> None:
-        """Bring the outline up to date."""
+        """Update the outline."""
         if not self.size.width:
             return
         is_other = self.is_new(rows)
@@ -54,14 +54,14 @@ def _line(row: OutlineRow, is_chosen: bool, width: int) -> Line:
 
 
 TEXT_WIDTH = 122
-"""Cells of a page or a conversation written as text."""
+"""The width in cells of a page or a conversation that is written as text."""
 
 LOOK_S = 1.0
-"""How often the store is asked for more while the conversation is not over."""
+"""The seconds between reads of the store while the conversation is not over."""
 
 
 class ConversationScreen(PagedScreen[None]):
-    """Reads a conversation from the store, and again while turns are added to it."""
+    """The screen of a stored conversation, which is read again while turns are added to it."""
 
     SUBJECT = "One conversation, step by step"
     KEYS = keys.CONVERSATION
@@ -95,7 +95,7 @@ class ConversationScreen(PagedScreen[None]):
         self.set_interval(LOOK_S, self._look)
 
     def _look(self) -> None:
-        """Read again what may have grown."""
+        """Read the conversation again unless it is over."""
         record = self.reader.record if self.reader else None
         if self.is_current and record is not None and record.transcript.counts is None:
             self._read(self.where)
@@ -119,7 +119,7 @@ class ConversationScreen(PagedScreen[None]):
             self.show_state()
 
     def _want_more(self, reader: RecordCursor) -> None:
-        """Have the effects of the calls found out, and the other arms read where they are to be seen."""
+        """Compute the effects of the calls in the background, and read the other arms if they are in view."""
         record = reader.record
 
         def take_effects(effects: Effects | str) -> None:
@@ -142,7 +142,7 @@ class ConversationScreen(PagedScreen[None]):
     # Showing
 
     def show_state(self) -> None:
-        """Bring every widget up to date."""
+        """Update every widget."""
         self.set_class(self.view is View.ARMS, "-arms")
         width = self.page.size.width
         if not width:
@@ -270,12 +270,12 @@ class ConversationScreen(PagedScreen[None]):
 
 
 class Tabs(Lines):
-    """The view that is shown stands out by brackets as well as by colour."""
+    """The names of the views. The current one is marked by brackets as well as by colour."""
 
     _ends: Sequence[int] = ()
 
     def show_views(self, names: Sequence[str], chosen: int) -> None:
-        """Bring the line up to date. Names are cut to their first letters where there is little room."""
+        """Update the line. Names are cut to their first letters if there is little room."""
         if not self.size.width:
             return
         for longest in (20, 5, 3, 0):
@@ -297,12 +297,12 @@ class Tabs(Lines):
 
 
 def stored_json(transcript: Transcript) -> str:
-    """All that is stored of a conversation, as `rig show RUN CONVERSATION --json` prints it for an arm."""
+    """Return all that is stored of a conversation, as `rig show RUN CONVERSATION --json` does for an arm."""
     return indented(transcript_json(transcript))
 
 
 def write_new(directory: Path, name: str, text: str) -> Path:
-    """Write a new file of this name, or of this name with a number. Raises OSError."""
+    """Write a new file of this name, with a number added if the name is taken. Raises OSError."""
     stem, _, ending = name.rpartition(".")
     for number in range(1, 1000):
         path = directory / (name if number == 1 else f"{stem}-{number}.{ending}")
@@ -316,12 +316,12 @@ def write_new(directory: Path, name: str, text: str) -> Path:
 
 
 def indented(value: JsonObject) -> str:
-    """A value as JSON that people read."""
+    """Return a value as indented JSON."""
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
 def step_json(step: StepRecord) -> str:
-    """The call, with what came back and the verdict; the reply; or the error with the raw text."""
+    """Return a step as JSON: a call with what came back and the verdict, a reply, or an error."""
     prediction, executed, verdict = step.made.prediction, step.made.executed, step.made.verdict
     fields: JsonObject
     if prediction.call is not None:
@@ -342,8 +342,8 @@ def step_json(step: StepRecord) -> str:
 
 
 def write_file(screen: RigScreen[Any], run: str, where: Where, ending: str, text: str) -> None:
-    """Write what is read on a screen to a new file, and say where it is, or why it is not."""
-    # Harmless for any names of run and conversation.
+    """Write a text to a new file in the current folder, and show the file's name or why it failed."""
+    # The name is harmless, whatever the names of run and conversation are.
     stem = re.sub(r"[^\w.-]+", "_", f"rig-{run}-{where.conversation}")[:120]
     arm = f"-arm{where.arm + 1}" if where.arm else ""
     repeat = f"-{where.repeat + 1}" if where.repeat else ""

@@ -14,7 +14,7 @@ def _key(
 
 
 _hidden = partial(_key, show=False)
-"""A key that the bar at the bottom has no room for."""
+"""Make a binding that the bar at the bottom does not show."""
 
 
 def _searching(where: str) -> tuple[Binding, ...]:

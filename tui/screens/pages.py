@@ -1,4 +1,4 @@
-"""Pages to read and to leave again: a text, a heat map, a result, the keys of a screen, unclear texts."""
+"""Screens to read and to leave again: a text, a heat map, a result, the keys of a screen, unclear texts."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -31,7 +31,7 @@ from tui.widgets.lines import Lines, Page, Rearranged, SearchBar
 
 
 class TextScreen(PagedScreen[None]):
-    """Shows lines of text as they are, unwrapped, because what is in them may be tables."""
+    """A text whose lines are not wrapped, because they may be tables."""
 
     SUBJECT = "A text"
     KEYS = keys.TEXT
@@ -52,14 +52,14 @@ class TextScreen(PagedScreen[None]):
         self.show_state()
 
     def show_state(self) -> None:
-        """Lay the text out."""
+        """Lay out the text."""
         right: list[Span] = [(f"{self.page.hits} ", Tint.FOUND_HERE)] if self.page.term else []
         self.show_header([(f"  {inert_line(self.heading)}", Tint.STRONG)], right)
         self.page.show_page(self.lines_of(self.page.size.width))
         self.refresh_bindings()
 
     def lines_of(self, width: int) -> list[Line]:
-        """What is shown in this many cells."""
+        """Return the lines to show in `width` cells."""
         lines = [inert_line(line)[self._left :] for line in self.text.splitlines()]
         return [((f" {line}", Tint.PLAIN),) for line in lines]
 
@@ -85,7 +85,7 @@ _WIDEST = 112
 
 
 class CardScreen(ModalScreen[str | None]):
-    """Dismissed with `QUIT` where the reader wants to leave altogether, else with None: they read on."""
+    """The card of a run, dismissed with `QUIT` if the reader wants to leave the run, or None to read on."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,enter,C", "dismiss(None)", "read the run"),
@@ -126,7 +126,7 @@ class CardScreen(ModalScreen[str | None]):
 
 
 class HelpScreen(ModalScreen[None]):
-    """Lists the sections of keys that work at the moment."""
+    """The help: the sections of a screen's keys and its signs."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark", "dismiss", "close")]
 
@@ -142,7 +142,7 @@ class HelpScreen(ModalScreen[None]):
         with VerticalScroll(classes="dialog"):
             yield Static(Text(self._subject, style="bold"), markup=False)
             for title, lines in self.parts:
-                # The keys, and beside them what they do, however many lines that takes.
+                # The keys, and beside them what they do, in as many lines as that needs.
                 table = Table.grid(padding=(0, 1, 0, 0))
                 table.add_column(style="bold", no_wrap=True, min_width=15)
                 table.add_column()
@@ -153,18 +153,18 @@ class HelpScreen(ModalScreen[None]):
 
     @property
     def parts(self) -> list[tuple[str, list[Key]]]:
-        """What it lists, under titles."""
+        """The titles and the lines of the help."""
         rows = [Key(str(sign), does) for sign, does in self._signs]
         parts = [(section.title, keys_of(section)) for section in self._sections]
         return [*parts, ("Signs", rows)] if rows else parts
 
 
 _FULL, _SHORT = 14, 7
-"""Cells of an arm from which there is room for counts, and for a percentage."""
+"""The widths of an arm in cells from which there is room for counts, and for a percentage."""
 
 
 def heat_maps(store: Path, run: str) -> list[Groups]:
-    """What is stored of a run by now, in as many ways as there is more than one group. Raises RigError."""
+    """Read the stored results by tool, and in every other way that has several groups. Raises RigError."""
     maps = []
     with Runs.open(store) as runs:
         stored = runs.get(run)
@@ -175,7 +175,7 @@ def heat_maps(store: Path, run: str) -> list[Groups]:
 
 
 class HeatScreen(TextScreen):
-    """Shows a row for each group and a coloured cell with a sign for each arm, however many there are."""
+    """A heat map: a row for each group, and in it a coloured cell with a sign for each arm."""
 
     SUBJECT = "Results by tool, skill, tag and suite"
 
@@ -220,7 +220,7 @@ def _cell(share: Share, room: int) -> str:
 
 
 class AdjudicationScreen(RigScreen[None]):
-    """Asks what no rule settles. An answer is kept as soon as it is given; leaving loses nothing."""
+    """Questions on pairs of texts that no rule can judge. Each answer is stored as soon as it is given."""
 
     SUBJECT = "Texts that no rule can judge"
     KEYS = keys.ADJUDICATION
@@ -236,7 +236,7 @@ class AdjudicationScreen(RigScreen[None]):
 
     @property
     def question(self) -> Unsettled | None:
-        """The pair that is shown; None before there is one, and after the last."""
+        """The pair of texts that is shown; None until they are read, and after the last."""
         questions = self.asking.questions if self.asking else []
         return questions[self.at] if self.at < len(questions) else None
 
@@ -257,7 +257,7 @@ class AdjudicationScreen(RigScreen[None]):
         self.show_state()
 
     def show_state(self) -> None:
-        """Show the pair, or why there is none."""
+        """Show the pair of texts, or why there is none."""
         of = len(self.asking.questions) if self.asking else 0
         right: list[Span] = [(f"{self.asking.answered} answered ", Tint.MUTED)] if self.asking else []
         self.show_header([(f"  unclear texts of run {inert_line(self.run)}", Tint.STRONG)], right)
@@ -297,7 +297,7 @@ class AdjudicationScreen(RigScreen[None]):
             self.action_skip()
 
     def action_undo(self) -> None:
-        """Go back to the pair before, and take back what was said of it here."""
+        """Go back to the previous pair, and undo the answer that was given to it here."""
         if self.asking is None or not self.at:
             return
         self.at -= 1

@@ -1,4 +1,4 @@
-"""Moving around in a run and steering it: which conversation you read, where in it, and what is paused."""
+"""Moving around in a run and steering it: choosing a conversation, a place in it, pausing and stopping."""
 
 import json
 from pathlib import Path
@@ -18,18 +18,18 @@ from tui.widgets.lists import Board, ConversationPicked
 from tui.widgets.transcript import Scrolled, SideBySide, TranscriptView, turns_of
 
 VIEWS = ("-list", "-grid", "-bare")
-"""How the conversations are shown: a class of the screen for each way. The screen begins with the first."""
+"""The screen's classes for the ways to show conversations. The screen begins with the first."""
 
 _SIDES = "-sides"
 
 MOST_STORED = 8
-"""Conversations that are kept once they were read from the store."""
+"""The most conversations read from the store that are kept."""
 
 _NOT_BEGUN = {signs.WAITING: "not started yet", signs.SKIPPED: "skipped; resuming the run plays it"}
 
 
 class ReadingScreen(PagedScreen[None]):
-    """Follows what happens until the reader goes elsewhere, and then stays where they are."""
+    """A screen that follows the run until the reader moves, and then stays where they are."""
 
     def __init__(self, live_run: LiveRun) -> None:
         super().__init__()
@@ -39,15 +39,15 @@ class ReadingScreen(PagedScreen[None]):
         self.board = Board(self.state)
         self.following = True
         self.turn: int | None = None
-        """The turn that is shown side by side; None for the latest."""
+        """The turn that is shown side by side, None for the latest."""
         self._stored: dict[Where, ConversationState | str | None] = {}
-        """Conversations read from the store, the latest last; why one cannot be read; None while it is."""
+        """The conversations read from the store, the latest last: None while reading, a text if it failed."""
         self.add_class(VIEWS[0])
 
     # What is read
 
     def shown(self, where: Where | None) -> tuple[ConversationState | None, str]:
-        """A conversation from memory or from the store, and words for where there is nothing of it."""
+        """Return a conversation from memory or the store, and the words to show if it has no transcript."""
         conversation = self.state.conversations.get(where) if where else None
         if where is None or conversation is None:
             turn = "next turn" if self.state.turns_done else "first turn"
@@ -80,7 +80,7 @@ class ReadingScreen(PagedScreen[None]):
 
     @property
     def side_by_side(self) -> bool:
-        """Whether one turn is shown in every arm, and not a whole transcript."""
+        """Whether one turn is shown in every arm instead of a whole transcript."""
         return self.has_class(_SIDES)
 
     @property
@@ -143,7 +143,7 @@ class ReadingScreen(PagedScreen[None]):
             self.moved()
 
     def sides(self) -> list[Where]:
-        """The conversation that is read, in every arm."""
+        """Return the conversation being read in every arm."""
         here, arms = self.reading, range(len(self.state.arms))
         return [Where(arm, here.conversation, here.repeat) for arm in arms] if here else []
 
@@ -160,12 +160,12 @@ class ReadingScreen(PagedScreen[None]):
         self.show_state()
 
     def moved(self) -> None:
-        """Stay where the reader moved to in the transcript, unless that is where things happen."""
+        """Stop following the run, unless the reader is at the end of the transcript."""
         if self.following and not self.page.at_end:
             self.following = False
         self.show_state()
 
-    # What is taken from it
+    # Copying and writing
 
     def action_copy(self) -> None:
         where, call = self.reading, self.query_one(TranscriptView).call
@@ -179,8 +179,8 @@ class ReadingScreen(PagedScreen[None]):
                 for step in record.steps(call.place.turn)
                 if step.place == call.place
             )
-            made = next(here, None)
-            return None if made is None else indented({"name": made.name, "arguments": made.arguments})
+            full = next(here, None)
+            return None if full is None else indented({"name": full.name, "arguments": full.arguments})
 
         def copy(text: str | None) -> None:
             if text is None:
@@ -218,7 +218,7 @@ class ReadingScreen(PagedScreen[None]):
         else:
             self.in_background(text_of, write)
 
-    # What widgets tell
+    # What widgets report
 
     def on_conversation_picked(self, message: ConversationPicked) -> None:
         self.read(message.where)
@@ -233,7 +233,7 @@ class ReadingScreen(PagedScreen[None]):
     # Steering
 
     def can_steer(self, action: str) -> bool:
-        """Whether one of the actions below makes sense now."""
+        """Return whether one of the actions below makes sense now."""
         is_other = action in ("pause", "resume") and self.live_run.paused != (action == "resume")
         return not (is_other or self.live_run.over or self.live_run.control.is_stopped)
 
@@ -246,7 +246,7 @@ class ReadingScreen(PagedScreen[None]):
         self.show_state()
 
     def action_skip(self) -> None:
-        """Leave a conversation out; a second time, before its turn has come, takes that back."""
+        """Skip the conversation being read, or undo that if it is not its turn yet."""
         where, control = self.reading, self.live_run.control
         if where is None:
             return
@@ -272,7 +272,7 @@ class ReadingScreen(PagedScreen[None]):
             super().leave()
 
     def minds_quitting(self) -> bool:
-        """While the run goes on in this process: ask what is to become of it. Asked twice, it stops."""
+        """Ask what happens to a run in this process; if that is being asked already, stop the run."""
         if not self.live_run.ours or self.live_run.over:
             return False
         if isinstance(self.app.screen, QuitScreen):
@@ -289,7 +289,7 @@ class ReadingScreen(PagedScreen[None]):
 
 
 def _call_json(call: Called) -> str | None:
-    """The call as JSON, None if the view has only the beginning of it."""
+    """Return the call as JSON, None if the view has only the beginning of it."""
     if call.name.omitted or call.arguments.omitted:
         return None
     try:
@@ -299,7 +299,7 @@ def _call_json(call: Called) -> str | None:
 
 
 def _as_text(conversation: ConversationState) -> str:
-    """A conversation as the view shows it, with all that the view keeps of calls and responses."""
+    """Return a conversation as the view shows it, with all that the view keeps of calls and responses."""
     form = BlockLayout(TEXT_WIDTH, conversation.turns, full=True)
     entries = conversation.transcript.entries if conversation.transcript else []
     lines = [line for entry in entries if not isinstance(entry, Draft) for line in block(entry, form)]

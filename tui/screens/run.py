@@ -1,6 +1,6 @@
-"""The run as it happens: conversations, the transcript of one of them, its ground truth, the numbers.
+"""The screen of a run as it happens: conversations, a transcript, its ground truth, and the numbers.
 
-Or a run that is played again, or in progress elsewhere, with the controls of a replay.
+Another one shows a run that is replayed, or is in progress elsewhere, with the controls of a replay.
 """
 
 import os
@@ -44,16 +44,16 @@ from tui.widgets.transcript import (
 )
 
 LINGER_S = 1.0
-"""How long the last state stays in sight when a run that was being followed ends."""
+"""The seconds that the last state stays in sight after the end of a run that is followed."""
 
 NOTICE_S = 8.0
 
 BOARD = 24, 0.38
-"""Cells that the list of conversations has at least, and the share of the screen that it has at most."""
+"""The fewest cells of the list of conversations, and its largest share of the screen."""
 PANES = 14, 0.5
 """The fewest cells of a pane that is made narrower, and the largest share of the screen of one made wider."""
 NAME_MARGIN = 9
-"""Cells of a row of that list beside the name: mark, sign, how far it is."""
+"""The cells of a row of that list beside the name, for the mark, the sign and the progress."""
 
 _POSSIBLE = (
     *("pause", "resume", "skip", "step", "failure", "arm", "search", "end_search"),
@@ -63,15 +63,15 @@ _POSSIBLE = (
 
 
 class RunScreen(ReadingScreen):
-    """Shows a run under watch."""
+    """The screen of a run as it happens."""
 
     SUBJECT = "A run as it happens"
     KEYS = keys.RUN
     SIGNS = SIGNS
     is_kept = True
-    """Whether the run is still there when the view is left."""
+    """Whether the run is kept when the view is left."""
     above_meters: Sequence[Widget] = ()
-    """Widgets that a screen has between what is read and the numbers."""
+    """Widgets between the transcript and the numbers."""
 
     def __init__(self, live_run: LiveRun) -> None:
         super().__init__(live_run)
@@ -113,11 +113,11 @@ class RunScreen(ReadingScreen):
 
     def _tick(self) -> None:
         self.catch_up()
-        # Painting happens after this callback, so what is measured is the time from tick to tick.
+        # Painting happens after this callback, so the time is measured from tick to tick.
         self.set_timer(self._pace.next_s(*self._pace.spent()), self._tick)
 
     def catch_up(self) -> None:
-        """Take in what happened since the last time, and show it."""
+        """Apply the events since the last call, and show them."""
         events = self.live_run.catch_up()
         for event in events:
             if isinstance(event, Notice):
@@ -128,7 +128,7 @@ class RunScreen(ReadingScreen):
         if through and not self._ended:
             self._run_ended()
         if through and self.reading is None and not self.live_run.was_told:
-            # What was over when it was opened is there to be read: from its first failure on.
+            # A run that was over when it was opened is shown from its first failure on.
             self.read(self.board.next_failure(None, 1) or self.board.moved(None, 1))
         self._ended = through
         moment = int(self.live_run.elapsed_s), self.live_run.condition
@@ -146,12 +146,12 @@ class RunScreen(ReadingScreen):
             self.set_timer(LINGER_S, self._end_unless_reading)
 
     def _end_unless_reading(self) -> None:
-        """Show how the run ended, unless somebody is still reading; they see it when they like."""
+        """Show how the run ended, unless somebody is still reading, who can open it later."""
         if self.following and self.is_current and not self._has_shown_end:
             self.action_card()
 
     def action_card(self) -> None:
-        """Show the run as a card, as far as it is stored."""
+        """Show the card of what is stored of the run."""
         self._has_shown_end = self.state.finished
         store, run = Path(self.state.store), self.state.run
 
@@ -178,7 +178,7 @@ class RunScreen(ReadingScreen):
     # Showing
 
     def show_state(self) -> None:
-        """Bring every widget up to date; each paints only what changed."""
+        """Update every widget; each paints only what changed."""
         if not (self.is_current or isinstance(self.app.screen, ModalScreen)):
             return
         state = self.state
@@ -219,7 +219,7 @@ class RunScreen(ReadingScreen):
         self.query_one(BoardTitle).show_board(self.board, self.state, columns)
 
     def _make_room_for_names(self) -> None:
-        """Make the list as wide as its names need, within bounds; in a grid every cell is of use."""
+        """Make the list as wide as its names need, within bounds; a grid gets the greatest width."""
         least, share = BOARD
         columns = 2 * (len(self.state.arms) - 1)
         least += columns and columns - 1
@@ -233,7 +233,7 @@ class RunScreen(ReadingScreen):
             self.query_one("#board").styles.width = width
 
     def action_widen(self, pane: str, cells: int) -> None:
-        """Make a pane wider, or narrower: within what leaves room for the others."""
+        """Make a pane wider or narrower, within bounds that leave room for the others."""
         self._wider[pane] += cells
         if pane == "#expectations":
             panel = self.query_one(Expectations)
@@ -264,11 +264,11 @@ class RunScreen(ReadingScreen):
         self.query_one(SideBySide).show_turn(sides, self.reading.arm, number)
 
     def _names(self) -> list[str]:
-        """The arms by what differs."""
+        """Return short names for the arms, without what they have in common."""
         return short_names([arm.info.name for arm in self.state.arms])
 
     def _show_question(self) -> None:
-        """What a person is asked, if one plays a role of this run."""
+        """Show what a person is asked, if one plays a role of this run."""
         question, bar = self.live_run.question, self.query_one(AnswerBar)
         if self.live_run.over:
             bar.close()
@@ -279,7 +279,7 @@ class RunScreen(ReadingScreen):
             self.query_one(Script).show_question(question)
 
     def _estimates_of(self, arm: int) -> dict[str, Estimate]:
-        """How well the rates of an arm are known, worked out again when a conversation came to the end."""
+        """Return the rates of an arm with their intervals, computed again if the arm or the run changed."""
         if self._estimated != (arm, self.state.changes):
             self._estimated = arm, self.state.changes
             cells = (cell for where, cell in self.state.conversations.items() if where.arm == arm)
@@ -300,7 +300,7 @@ class RunScreen(ReadingScreen):
         self.post_message(RunsOpened(Path(self.state.store), may_resume=not self.live_run.ours))
 
     def action_groups(self) -> None:
-        """Read the run's heat map, as far as it is stored."""
+        """Show the heat map of what is stored of the run."""
         store, run = Path(self.state.store), self.state.run
 
         def show(maps: list[Groups]) -> None:
@@ -316,7 +316,7 @@ class RunScreen(ReadingScreen):
     # Answering
 
     def on_person_answered(self, message: PersonAnswered) -> None:
-        """Say something; what is typed while the other is to speak stays where it is."""
+        """Send the answer; what is typed while the other role is to speak stays in the line."""
         if message.text and self.live_run.answer(message.text):
             self.query_one(AnswerBar).clear()
             self.show_state()
@@ -369,7 +369,7 @@ class RunScreen(ReadingScreen):
 
 
 class WatchScreen(RunScreen, inherit_bindings=False):
-    """Shows what a player tells of a run. Leaving ends the telling, never the run."""
+    """The screen of a run that a player replays. Leaving ends the replay, never the run."""
 
     SUBJECT = "A run watched again, or from elsewhere"
     KEYS = (keys.REPLAY, *RunScreen.KEYS[1:])

@@ -30,19 +30,19 @@ from tui.widgets.lines import Lines, RowPicked, SearchBar, SearchChanged
 from tui.widgets.lists import SIGNS, RunList, StoredRunList
 
 LOOK_S = 1.0
-"""How often to see whether the store changed."""
+"""The seconds between checks whether the store changed."""
 
 PRESENCE_S = 5.0
-"""How often to read a store that did not, while some process writes a run in it: the process may die."""
+"""The seconds between reads of an unchanged store while a process writes a run, as it may have died."""
 
 _SHARE = 0.05
-"""The most of the time that is spent reading the store."""
+"""The largest share of time that is spent reading the store."""
 
 
 class RunsScreen(RigScreen[None]):
-    """Lists runs, newest first, with the numbers of the one at the cursor below.
+    """The list of stored runs, newest first, and below it the numbers of the run at the cursor.
 
-    `may_resume` is whether the application can end for a run to be gone on with.
+    `may_resume` says whether the application can end to resume a run.
     """
 
     SUBJECT = "The stored runs"
@@ -90,7 +90,7 @@ class RunsScreen(RigScreen[None]):
             self.look()
 
     def look(self) -> None:
-        """Read the store, in a thread of its own."""
+        """Read the store in a thread."""
         self._next_look = float("inf")
         self._seen = _signs(self.store)
         began = time.monotonic()
@@ -115,7 +115,7 @@ class RunsScreen(RigScreen[None]):
     # Showing
 
     def show_state(self) -> None:
-        """Bring every widget up to date."""
+        """Update every widget."""
         if not self.page.size.width or not (self.is_current or isinstance(self.app.screen, ModalScreen)):
             return
         self._show_header()
@@ -124,7 +124,7 @@ class RunsScreen(RigScreen[None]):
             self.query_one(RunList).show([BLANK, ((f" {inert_line(self.failure) or 'reading ..'}", tint),)])
             self.page.show([])
         else:
-            # The list gets as many lines as it has, up to two fifths of them; the numbers have the rest.
+            # The list gets the lines it needs, up to two fifths of the height; the numbers get the rest.
             room = max(2 * self.query_one("#run_list").size.height // 5, 5)
             self.query_one(RunList).styles.height = min(len(self.run_list.visible) + 2, room)
             self.query_one(RunList).show_runs(self.run_list)
@@ -286,7 +286,7 @@ class RunsScreen(RigScreen[None]):
 
 
 def _signs(store: Path) -> tuple[object, ...]:
-    """What changes when anything is stored."""
+    """Return the times and sizes of the store's files, which change if anything is stored."""
     signs: list[object] = []
     for path in (store, store.with_name(f"{store.name}-wal")):
         with suppress(OSError):
@@ -302,7 +302,7 @@ _SETTINGS = (
 
 
 def write_run(page: PageWriter, run: StoredRun) -> None:
-    """The run's settings and its summary."""
+    """Write a run's settings and its summary."""
     page.title(f"run {run.id}", (f"  {inert_line(run.name or '')}", Tint.STRONG))
     took = sum(arm.speed.wall_s for arm in run.arms)
     state = f"{run.state}, {out_of(run.turns_done, run.turns, between=' of ')} turns in {clock_time(took)}"
@@ -322,9 +322,9 @@ def _plain(value: Json) -> str:
 
 
 class CompareProcess:
-    """`rig compare` of these runs, across any settings, in progress.
+    """A `rig compare` of these runs, across any settings, in progress.
 
-    It runs in a separate process: the statistics take seconds, which a view and a run beside it cannot spare.
+    It runs in a separate process, as the statistics need seconds that the view and a run cannot spare.
     Raises RigError if it cannot be started.
     """
 
@@ -355,11 +355,11 @@ class CompareProcess:
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds since it began."""
+        """The seconds since it began."""
         return time.monotonic() - self._began
 
     def text(self) -> str:
-        """What it says, once it is through. Raises RigError with its fault."""
+        """Wait for the comparison, and return its output. Raises RigError with its last line if it failed."""
         out, errors = self._process.communicate()
         if self._process.returncode not in (0, 1):
             last = errors.strip().splitlines()[-1:] or [f"it ended with {self._process.returncode}"]
@@ -367,5 +367,5 @@ class CompareProcess:
         return out
 
     def give_up(self) -> None:
-        """End it; nobody waits for what it says."""
+        """Kill the process, as nobody waits for its output."""
         self._process.kill()

@@ -1,4 +1,4 @@
-"""The outline of a stored conversation, where a reader is in it, and the page there. No terminal in it."""
+"""The outline of a stored conversation, the reader's place in it, and the page there, without a terminal."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -21,16 +21,16 @@ SIGNS = (
     (signs.WAITING.glyph, "not played yet"),
     (signs.RUNNING.glyph, "being played"),
 )
-"""What the signs mean, for help and documentation."""
+"""The meanings of the signs, for help and documentation."""
 
 _LONGEST = 200
 
 
 class OutlineRow(NamedTuple):
-    """A place in a conversation. Without a `turn` it is the whole of it, without a `step` the whole turn.
+    """A place in a conversation: all of it without a `turn`, or the whole turn without a `step`.
 
-    `turn` is a position in the conversation. `note` stands at the right end. `is_wrong` marks what one would
-    look at first.
+    `turn` is a position in the conversation. `note` is shown at the right end. `is_wrong` marks a step that
+    went wrong, or a turn that lacks a call.
     """
 
     turn: int | None
@@ -42,12 +42,12 @@ class OutlineRow(NamedTuple):
 
     @property
     def place(self) -> tuple[int | None, int | None]:
-        """(turn, step), by which it is found again after something was added."""
+        """The pair (turn, step), which still identifies the row after others were added."""
         return self.turn, self.step
 
 
 def outline(record: Record) -> list[OutlineRow]:
-    """The rows, in the order in which things happened."""
+    """Return the rows of a conversation in the order in which things happened."""
     by_call = matched(record.transcript)
     counts, parts = record.transcript.counts, record.transcript.declaration.outcome
     share = " ".join(part.brief(counts) for part in parts if part.whole) if counts else ""
@@ -86,10 +86,10 @@ class View(StrEnum):
 
 
 class RecordCursor:
-    """A cursor in the outline of a record, and the pages.
+    """A cursor in the outline of a record, and the pages of the views there.
 
-    `effects` are None until they are known, a text where they cannot be had. `others` are the same
-    conversation in all arms, None until they were read.
+    `effects` are None until they are known, or a text if they cannot be computed. `others` are the same
+    conversation in all arms and repeats: None until they are read, or a text if they cannot be.
     """
 
     def __init__(self, record: Record) -> None:
@@ -99,7 +99,7 @@ class RecordCursor:
         self.effects: Effects | str | None = None
         self.others: Sequence[Record] | str | None = None
         self.revision = 0
-        """Grows with everything that may change a page where it is."""
+        """A number that grows with everything that may change the page at the cursor."""
 
     @property
     def row(self) -> OutlineRow:
@@ -108,11 +108,11 @@ class RecordCursor:
 
     @property
     def views(self) -> list[View]:
-        """Those that make sense: arms side by side only where there are several."""
+        """The views that make sense: arms side by side only if there are several."""
         return [view for view in View if view is not View.ARMS or len(self.record.columns) > 1]
 
     def take(self, record: Record) -> None:
-        """Go on with another record, at the same place or the nearest before it."""
+        """Switch to another record, at the same place or the nearest one before it."""
         place = self.row.place
         self.revision += 1
         before = self.record
@@ -126,31 +126,31 @@ class RecordCursor:
     def know(
         self, *, effects: Effects | str | None = None, others: Sequence[Record] | str | None = None
     ) -> None:
-        """Take in what became known, or why it cannot be."""
+        """Set the effects or the other arms, or why they cannot be read."""
         self.effects = effects if effects is not None else self.effects
         self.others = others if others is not None else self.others
         self.revision += 1
 
     def move(self, by: int) -> None:
-        """Move the cursor, as far as there are rows."""
+        """Move the cursor by this many rows, at most to the first or the last."""
         self.cursor = min(max(self.cursor + by, 0), len(self.rows) - 1)
 
     def move_to(self, number: int) -> None:
-        """Put the cursor at a row."""
+        """Move the cursor to a row."""
         self.move(number - self.cursor)
 
     def next_turn(self, by: int) -> None:
-        """To the heading of the next turn, or of the one before."""
+        """Move to the heading of the next turn, or of the previous one if `by` is negative."""
         self._go_on([number for number, row in enumerate(self.rows) if row.step is None], by)
 
     def next_wrong(self, by: int) -> None:
-        """To the next step that went wrong, or turn that lacks a call; going round at the end."""
+        """Move to the next step that went wrong or turn that lacks a call, and wrap around at the end."""
         wrong = [number for number, row in enumerate(self.rows) if row.is_wrong]
         if wrong and not self._go_on(wrong, by):
             self.cursor = wrong[0 if by > 0 else -1]
 
     def _go_on(self, numbers: list[int], by: int) -> bool:
-        """Go to the next of these rows, or to the one before; whether there is one."""
+        """Move to the next or the previous of these rows, and return whether there is one."""
         ahead = [number for number in numbers if (number > self.cursor if by > 0 else number < self.cursor)]
         if ahead:
             self.cursor = ahead[0 if by > 0 else -1]
@@ -158,7 +158,7 @@ class RecordCursor:
 
     @property
     def steps(self) -> list[StepRecord]:
-        """The steps at the cursor: one, those of a turn, or all."""
+        """The steps at the cursor: one step, those of a turn, or all."""
         row = self.row
         turns = self.record.turns if row.turn is None else [row.turn]
         steps = [step for turn in turns for step in self.record.steps(turn)]
@@ -166,11 +166,11 @@ class RecordCursor:
 
     @property
     def step(self) -> StepRecord | None:
-        """The step at the cursor, if it is at one."""
+        """The step at the cursor, None if it is at a turn or at the conversation."""
         return self.steps[0] if self.row.step is not None and self.steps else None
 
     def page(self, view: View, width: int, *, full: bool = False) -> list[Line]:
-        """The lines of a view of what is at the cursor."""
+        """Return the lines of a view of what is at the cursor."""
         page = PageWriter(width, full=full)
         row, effects, others = self.row, self.effects, self.others
         match view:
@@ -207,5 +207,5 @@ class RecordCursor:
 
 
 def _order(place: tuple[int | None, int | None]) -> tuple[int, ...]:
-    """A conversation is before its turns, a turn before its steps."""
+    """Return a key that sorts a conversation before its turns, and a turn before its steps."""
     return tuple(-1 if part is None else part for part in place)

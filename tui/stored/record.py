@@ -1,4 +1,4 @@
-"""One stored conversation, read from the store: step by step, or as if its events had been seen."""
+"""One conversation read from the store: step by step, or in the state that its events would give."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from rig.tasks import Step
 from tui.live.state import ConversationState, RunState
 
 _FEW = 200
-"""Characters of a step that is named in a line."""
+"""The most characters of a step's words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,19 +27,19 @@ class StepRecord:
     step: int
     made: Step
     drawn: str = ""
-    """What an outline draws before it, where the steps of its turn are a tree."""
+    """The branches that an outline draws before it, if the steps of its turn are a tree."""
 
     @property
     def place(self) -> StepPlace:
         return StepPlace(self.turn, self.step)
 
     def view(self, longest: int) -> StepView:
-        """What you see of it, in texts of this many characters."""
+        """Return the step for display, with texts cut to `longest` characters."""
         return step_view(self.place, self.made, longest)
 
     @property
     def words(self) -> str:
-        """It in a few words."""
+        """The step in a few words."""
         return self.view(_FEW).words
 
 
@@ -58,18 +58,18 @@ class Record:
 
     @property
     def ended(self) -> Ended | None:
-        """How it ended, None while it has not."""
+        """How the conversation ended, None if it has not."""
         return end_of(self.transcript)
 
     @property
     def sign(self) -> Sign:
-        """How the whole of it went."""
+        """The sign of its end, or whether it is being played or waiting."""
         if self.ended is not None:
             return self.ended.sign
         return signs.RUNNING if self.transcript.turns else signs.WAITING
 
     def steps(self, turn: int) -> list[StepRecord]:
-        """What was predicted in a turn; nothing while it is not played."""
+        """Return the steps of a turn, none if it has not been played."""
         played = self.transcript.turns.get(turn)
         steps = played.steps if played else ()
         drawn = branches(steps) or [(number, "") for number in range(len(steps))]
@@ -85,24 +85,24 @@ class Record:
         ]
 
     def name_of(self, where: Where) -> str:
-        """How an arm is called, with its repeat where there are several."""
+        """Return the name of an arm, with the repeat if there are several."""
         repeat = f" #{where.repeat + 1}" if self.run.repeats > 1 else ""
         return f"{self.run.arms[where.arm].name}{repeat}"
 
     def neighbour(self, step: int) -> str | None:
-        """The name of the conversation this many places on in the run, None beyond its ends."""
+        """Return the name of the conversation `step` places further in the run, None beyond its ends."""
         place = self.run.conversations.index(self.where.conversation) + step
         return self.run.conversations[place] if 0 <= place < len(self.run.conversations) else None
 
 
 def read_record(store: Path, run: str, where: Where) -> Record:
-    """Read a conversation. Raises RigError when it is not, or no longer, in the store."""
+    """Read a conversation. Raises RigError if it is not, or no longer, in the store."""
     with Runs.open(store) as runs:
         return _record(runs, runs.get(run), where)
 
 
 def read_columns(store: Path, record: Record) -> list[Record]:
-    """The conversation of a record in every arm and repeat. Raises RigError as above."""
+    """Read the conversation of a record in every arm and repeat. Raises RigError as `read_record` does."""
     with Runs.open(store) as runs:
         return [_record(runs, record.run, where) for where in record.columns]
 
@@ -112,7 +112,7 @@ def _record(runs: Runs, run: StoredRun, where: Where) -> Record:
 
 
 def read_state(store: Path, run: str, where: Where) -> ConversationState:
-    """A stored conversation as if its events had been seen. Raises RigError when it cannot be read."""
+    """Read a conversation in the state that its events would give. Raises RigError if it cannot be read."""
     record = read_record(store, run, where)
     transcript = record.transcript
     events: list[Event] = [ConversationStarted(where)]
@@ -130,9 +130,9 @@ def read_state(store: Path, run: str, where: Where) -> ConversationState:
 
 
 def turn_events(where: Where, transcript: Transcript, turn: int) -> Iterator[Event]:
-    """The events within the assistant turn at position `turn`, which has been played.
+    """Return the events of the assistant turn at position `turn`, which has been played.
 
-    There are no pieces of text among them: a prediction has it whole.
+    Pieces of text are left out, as a prediction has the whole text.
     """
     moments = turn_moments(where, transcript.conversation, transcript.turns[turn])
     return (moment.event for moment in moments if not isinstance(moment.event, PieceGenerated))

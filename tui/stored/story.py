@@ -1,6 +1,6 @@
-"""What happened in a step, a turn or all: words, calls, responses, verdicts, faults and effects.
+"""Pages on a step, a turn or a conversation: words, calls, responses, verdicts, faults and effects.
 
-And how answers were generated: their tokens with likelihoods, their raw text, and where the time went.
+Others show how answers were generated: their tokens with likelihoods, their raw text, and their times.
 """
 
 import math
@@ -31,7 +31,7 @@ _KINDS: dict[str, Span] = {
 
 
 def write_world(page: PageWriter, steps: Sequence[StepRecord], effects: Effects) -> None:
-    """The effects of each call of these steps, with the simulator's own state."""
+    """Write the effects of each call of these steps, including the simulator's internal state."""
     if effects.other_world:
         page.note(
             "the world is not the one this run was made in; this is what its calls do there", Tint.ERROR
@@ -46,7 +46,10 @@ def write_world(page: PageWriter, steps: Sequence[StepRecord], effects: Effects)
 
 
 def write_effect(page: PageWriter, effect: Effect, *, with_bookkeeping: bool = False) -> None:
-    """What one call did. The simulator's own state: its clock, who is logged in, ids drawn."""
+    """Write the effects of one call.
+
+    `with_bookkeeping` includes the simulator's internal state: its clock, who is logged in, and ids drawn.
+    """
     changes = [change for change in effect.diff.changes if with_bookkeeping or not change.is_bookkeeping]
     if all(change.is_bookkeeping for change in changes):
         page.beside(("world", Tint.MUTED), [("no record changed", Tint.MUTED)])
@@ -70,7 +73,7 @@ def write_effect(page: PageWriter, effect: Effect, *, with_bookkeeping: bool = F
 
 
 def write_conversation(page: PageWriter, record: Record) -> None:
-    """Where and when it plays, how it went, what went wrong in it."""
+    """Write the facts of a conversation, how it ended, and what went wrong in it."""
     conversation = record.transcript.conversation
     page.title(conversation.name or record.where.conversation)
     for name, fact in conversation.facts.items():
@@ -86,7 +89,7 @@ def write_conversation(page: PageWriter, record: Record) -> None:
 
 
 def write_turn(page: PageWriter, record: Record, turn: int, effects: Effects | None) -> None:
-    """What was said, what the model did, and what it should have done."""
+    """Write what was said in a turn, what the model did, and what it should have done."""
     number = record.turns.index(turn) + 1
     page.title(TurnHeading(turn, number).text(len(record.turns)))
     _write_said(page, record, turn)
@@ -106,7 +109,7 @@ def _write_steps(page: PageWriter, record: Record, turn: int, effects: Effects |
 
 
 def write_step_page(page: PageWriter, record: Record, step: StepRecord, effects: Effects | None) -> None:
-    """A step with what was said before it, and what the turn should have been."""
+    """Write a step, before it what was said if it is the turn's first, and after it the ground truth."""
     number = record.turns.index(step.turn) + 1
     steps = len(record.steps(step.turn))
     page.title(f"turn {number} of {len(record.turns)}, step {step.step + 1} of {steps}")
@@ -118,7 +121,7 @@ def write_step_page(page: PageWriter, record: Record, step: StepRecord, effects:
 
 
 def write_step(page: PageWriter, step: StepRecord, effects: Effects | None) -> None:
-    """A call with its response, its verdict and what it did to the world; a reply; or an error."""
+    """Write a reply, an error, or a call with its response, its verdict and its effects on the world."""
     view = step.view(page.limit)
     if view.back is not None:
         page.words(view.back.sign, view.back.text, Tint.MUTED)
@@ -142,7 +145,7 @@ def write_step(page: PageWriter, step: StepRecord, effects: Effects | None) -> N
 
 
 def write_truth(page: PageWriter, record: Record, turn: int) -> None:
-    """The calls that the turn should have had, and the reply of the ground truth, where there is any."""
+    """Write the calls and the reply of the turn's ground truth, nothing if it has neither."""
     truth = record.transcript.conversation.expected(turn)
     if not (truth.calls or truth.reply):
         return
@@ -166,7 +169,7 @@ def _write_said(page: PageWriter, record: Record, turn: int) -> None:
 
 
 def _write_faults(page: PageWriter, record: Record, turn: int | None) -> None:
-    """What went wrong, in kinds a user can act on: in a turn, or in all."""
+    """Write the faults of a turn, or of all turns, in kinds that a user can act on."""
     faults = (fault for fault in record.transcript.faults if turn is None or fault.turn == turn)
     counted = Counter((fault.turn, fault.kind, fault.text) for fault in faults)
     if counted:
@@ -180,7 +183,7 @@ def _write_faults(page: PageWriter, record: Record, turn: int | None) -> None:
 
 
 def write_arms(page: PageWriter, records: Sequence[Record], here: Where, turn: int | None) -> None:
-    """Columns for as many arms as fit, that of the reader among them."""
+    """Write a column for each arm, as many as fit, including the reader's arm."""
     if turn is not None:
         turns = records[0].turns
         page.title(f"turn {turns.index(turn) + 1} of {len(turns)}")
@@ -206,20 +209,20 @@ def _column(record: Record, turn: int | None, width: int, *, full: bool, is_read
 
 
 MOST = 1_000
-"""Tokens of a step that are shown."""
+"""The most tokens of a step that are shown by default."""
 
 ALL = 10_000
-"""And when all are asked for."""
+"""The most tokens of a step that are shown in full."""
 
 _BAR = 10
 _UNLIKELY = 0.5
-"""Below this a chosen token was less likely than all others together."""
+"""The probability below which a chosen token was less likely than all others together."""
 
 
 class GeneratedToken(NamedTuple):
-    """A generated token. `text` is what it completed of the raw text, None if that was not stored.
+    """A generated token. `text` is the part of the raw text that it completed, None if that was not stored.
 
-    `logprob` is of the distribution that the grammar left, None if none was stored.
+    `logprob` is its log probability among the tokens that the grammar allowed, None if none was stored.
     """
 
     number: int
@@ -230,12 +233,12 @@ class GeneratedToken(NamedTuple):
 
     @property
     def probability(self) -> float | None:
-        """Between 0 and 1."""
+        """Its probability between 0 and 1, None if it was not stored."""
         return None if self.logprob is None else math.exp(min(self.logprob, 0.0))
 
 
 def tokens_of(prediction: Prediction) -> Iterator[GeneratedToken]:
-    """The tokens of a prediction, as far as they were stored."""
+    """Yield the stored tokens of a prediction."""
     ids = prediction.token_ids
     has_text = len(prediction.token_chars) == len(ids)
     has_forced = len(prediction.token_forced) == len(ids)
@@ -254,7 +257,7 @@ def tokens_of(prediction: Prediction) -> Iterator[GeneratedToken]:
 
 
 def write_tokens(page: PageWriter, step: StepRecord) -> None:
-    """The tokens of a step, a line each, below the text that they make."""
+    """Write the text of a step, and below it a line for each of its tokens."""
     prediction = step.made.prediction
     tokens = list(tokens_of(prediction))
     if not tokens:
@@ -268,7 +271,7 @@ def write_tokens(page: PageWriter, step: StepRecord) -> None:
         page.note("which these are, and the characters of each, is not stored: the run is of an older rig")
     else:
         page.gap()
-        # A span for each run of tokens that looks the same.
+        # A span for each run of tokens with the same tint.
         runs = groupby(visible, key=_tint)
         text = [("".join(inert_line(token.text or "") for token in run), tint) for tint, run in runs]
         page.beside(("text", Tint.MUTED), text)
@@ -282,7 +285,7 @@ def write_tokens(page: PageWriter, step: StepRecord) -> None:
 
 
 def write_token_counts(page: PageWriter, steps: Sequence[StepRecord]) -> None:
-    """A line for each step: how many tokens, how many of them forced, the least likely one chosen."""
+    """Write a line for each step: its tokens, how many were forced, and the least likely chosen one."""
     page.title("tokens of each step")
     rows: list[list[Span]] = []
     room = min(max(page.width - 42, 8), 30)
@@ -333,7 +336,7 @@ def _quoted(text: str) -> str:
 
 
 def write_raw(page: PageWriter, step: StepRecord, *, with_title: bool = False) -> None:
-    """The raw text of a step, whole, with its line breaks; why it ended."""
+    """Write the raw text of a step with its line breaks, and why it ended."""
     prediction = step.made.prediction
     raw = prediction.raw
     title = f"step {step.step + 1}" if with_title else "as generated"
@@ -350,7 +353,7 @@ def write_raw(page: PageWriter, step: StepRecord, *, with_title: bool = False) -
 
 
 def write_times_of_turns(page: PageWriter, record: Record) -> None:
-    """Each turn: its seconds in all, in the model, in tools, in scoring."""
+    """Write the seconds of each turn: in all, in the model, in tools, and in scoring."""
     page.title("seconds of each turn")
     rows: list[list[Span]] = []
     for number, turn in enumerate(record.turns, 1):
@@ -368,7 +371,7 @@ def write_times_of_turns(page: PageWriter, record: Record) -> None:
 
 
 def write_times_of_steps(page: PageWriter, record: Record, steps: Sequence[StepRecord]) -> None:
-    """Each prediction: tokens of prompt and answer, and the seconds that they took."""
+    """Write the tokens of prompt and answer of each prediction, and the seconds that they took."""
     played = record.transcript.turns.get(steps[0].turn) if steps else None
     if played is not None:
         page.title("this turn")

@@ -1,9 +1,9 @@
-"""Lines of tinted text: what the view is made of before any style is known.
+"""Lines of tinted text, which the view is made of before any style is known.
 
 A span is a text and the name of its tint; the theme decides what a tint looks like. Texts of models, users
 and files are made inert: nothing in them moves the cursor or hides. Markup is not a concern here: the view
-paints segments and never parses markup. Text that keeps coming is wrapped, and tinted as JSON, each character
-looked at once.
+paints segments and never parses markup. Streamed text is wrapped and tinted as JSON incrementally, each
+character once.
 """
 
 import re
@@ -19,7 +19,7 @@ from rig.displays.signs import ELLIPSIS, FULL, LEVELS, PARTS, SIDE, TRACK
 
 
 class Tint(StrEnum):
-    """What a piece of text is, so that a theme can say how it looks."""
+    """The kind of a piece of text, for which a theme has a style."""
 
     PLAIN = "plain"
     MUTED = "muted"
@@ -52,7 +52,7 @@ class Tint(StrEnum):
 
 
 HEAT = (Tint.HEAT0, Tint.HEAT1, Tint.HEAT2, Tint.HEAT3, Tint.HEAT4, Tint.HEAT5)
-"""From nothing right to all of it."""
+"""The tints of a heat map, from nothing right to everything right."""
 
 Span: TypeAlias = tuple[str, Tint]
 Line: TypeAlias = tuple[Span, ...]
@@ -60,18 +60,18 @@ Line: TypeAlias = tuple[Span, ...]
 BLANK: Line = ()
 
 READABLE = 110
-"""Cells beyond which a line of text is no longer pleasant to read."""
+"""The width in cells beyond which a line of text is no longer pleasant to read."""
 WORDS_FROM = 44
-"""Cells from which labels are words; in less, a sign or a letter has to do."""
+"""The width in cells from which labels are words; below it they are a sign or a letter."""
 
 
 def width_of(line: Iterable[Span]) -> int:
-    """Cells a line takes."""
+    """Return the width of a line in cells."""
     return sum(cell_len(text) for text, _ in line)
 
 
 def fit(line: Sequence[Span], width: int) -> Line:
-    """`line` in at most `width` cells; what does not fit ends in an ellipsis."""
+    """Cut `line` to at most `width` cells; a line that is cut ends in an ellipsis."""
     if width_of(line) <= width:
         return tuple(line)
     cut = str(ELLIPSIS)
@@ -90,7 +90,7 @@ def fit(line: Sequence[Span], width: int) -> Line:
 
 
 def spread(left: Sequence[Span], right: Sequence[Span], width: int) -> Line:
-    """`left` and `right` at the two ends of `width` cells; `left` is cut when both do not fit."""
+    """Return `left` and `right` at the two ends of `width` cells; `left` is cut if both do not fit."""
     right = fit(right, width)
     room = width - width_of(right)
     left = fit(left, max(room - 1, 0))
@@ -99,20 +99,20 @@ def spread(left: Sequence[Span], right: Sequence[Span], width: int) -> Line:
 
 
 def pad(line: Sequence[Span], width: int) -> Line:
-    """`line` in exactly `width` cells."""
+    """Cut or pad `line` to exactly `width` cells."""
     fitted = fit(line, width)
     return (*fitted, (" " * (width - width_of(fitted)), Tint.PLAIN))
 
 
 def labelled(label: Sequence[Span], margin: int, lines: Iterable[Line]) -> list[Line]:
-    """Lines with a label in the margin of the first."""
+    """Return lines with a label in the margin of the first."""
     gap, empty = " " * (margin - width_of(label)), (" " * margin, Tint.PLAIN)
     head = (*label, *([(gap, Tint.PLAIN)] if gap else []))
     return [(*((empty,) if number else head), *line) for number, line in enumerate(lines)]
 
 
 def mark(line: Line, start: int, end: int, tint: Tint) -> Line:
-    """`line` with the characters from `start` to `end` in another tint."""
+    """Return `line` with the characters from `start` to `end` in another tint."""
     marked: list[Span] = []
     place = 0
     for text, own in line:
@@ -124,18 +124,18 @@ def mark(line: Line, start: int, end: int, tint: Tint) -> Line:
 
 
 NARROWEST = 26
-"""Cells of a column beside others."""
+"""The fewest cells of a column beside others."""
 
 
 def columns_in_sight(columns: int, here: int, width: int) -> tuple[range, int]:
-    """Which of so many columns fit side by side, that of the reader among them, and the cells of each."""
+    """Return which columns fit side by side, including the one at `here`, and the width of each in cells."""
     fitting = max(min(width // NARROWEST, columns), 1)
     first = min(max(here - fitting // 2, 0), columns - fitting)
     return range(first, first + fitting), (width - (fitting - 1)) // fitting
 
 
 def side_by_side(columns: Sequence[Sequence[Line]], room: int) -> list[Line]:
-    """Columns of `room` cells each with a rule between them."""
+    """Join columns of `room` cells each, with a rule between them."""
     lines: list[Line] = []
     for row in zip_longest(*columns, fillvalue=BLANK):
         joined: list[Span] = []
@@ -150,7 +150,7 @@ _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 
 class _Escapes(dict[int, str]):
-    """A translation table that decides about each character once."""
+    """A translation table that computes the escape of each character once."""
 
     def __missing__(self, code: int) -> str:
         text = chr(code)
@@ -166,7 +166,7 @@ _ESCAPES = _Escapes({0x0A: "\n", 0x1B: "\\e"})
 
 
 def inert(text: str) -> str:
-    r"""`text` with control, format and unassigned characters as visible escapes; only `\n` stays itself.
+    r"""Escape control, format and unassigned characters visibly; only `\n` stays as it is.
 
     Joiners and variation selectors are escaped as well, so that the width rig computes is the width the
     terminal uses.
@@ -175,14 +175,14 @@ def inert(text: str) -> str:
 
 
 def inert_line(text: str) -> str:
-    r"""`inert` for places that hold a single line: a line break becomes a visible `\n` too."""
+    r"""Escape a text like `inert` and make it one line: a line break becomes a visible `\n` too."""
     return inert(text).replace("\n", "\\n")
 
 
 def shares(counts: Sequence[int], width: int) -> list[int]:
-    """`width` cells divided among the counts by their share; anything that is there at all gets a cell.
+    """Divide `width` cells among the counts by their share; every count that is not 0 gets a cell.
 
-    With fewer cells than kinds, the first kinds get them.
+    If there are fewer cells than counts, those with the smallest shares get none.
     """
     total = sum(counts)
     if not total or width <= 0:
@@ -191,20 +191,20 @@ def shares(counts: Sequence[int], width: int) -> list[int]:
     cells = [max(int(share), 1 if count else 0) for share, count in zip(exact, counts, strict=True)]
     step = 1 if sum(cells) < width else -1
     while sum(cells) != width:
-        # The emptiest gets one, or the fullest loses one; of several, the first.
+        # The emptiest gets one, or the fullest loses one; in a tie, the first.
         farthest = max(range(len(cells)), key=lambda place: step * (exact[place] - cells[place]))
         cells[farthest] += step
     return cells
 
 
 def bar(kinds: Sequence[tuple[Span, int]], width: int) -> Line:
-    """The kinds side by side, each as wide as its share of all."""
+    """Return a bar of the kinds side by side, each as wide as its share of all."""
     cells = shares([count for _, count in kinds], width)
     return tuple((sign * size, tint) for ((sign, tint), _), size in zip(kinds, cells, strict=True) if size)
 
 
 def progress(done: int, total: int, width: int) -> Line:
-    """How much of something is done, to an eighth of a cell. You can tell without colour, too."""
+    """Return a bar of how much is done, to an eighth of a cell; it can be read without colour, too."""
     parts = str(PARTS)
     size = len(parts) + 1
     full, eighths = divmod(min(width * size * done // total, width * size) if total else 0, size)
@@ -213,7 +213,7 @@ def progress(done: int, total: int, width: int) -> Line:
 
 
 def curve(outcomes: Sequence[bool], width: int) -> str:
-    """The share of successes so far as it went, in at most `width` cells of eight levels."""
+    """Return the course of the share of successes so far, in at most `width` cells of eight levels."""
     levels, sums = str(LEVELS), [*accumulate(outcomes)]
     cells = min(width, len(sums))
     places = [(cell + 1) * len(sums) // cells - 1 for cell in range(cells)]
@@ -224,9 +224,9 @@ _CHUNK = 64
 
 
 class Flow:
-    """Greedy word wrap to `width` cells, fed span by span.
+    """A greedy word wrap to `width` cells, which is fed span by span.
 
-    A line breaks after a space when that leaves it at least a third full, else wherever it must; a wide
+    A line breaks after a space if that leaves it at least a third full, else wherever it must; a wide
     character is never split. Texts may contain line breaks.
     """
 
@@ -267,7 +267,7 @@ class Flow:
 
 
 def _break(line: list[Span], width: int) -> tuple[list[Span], list[Span]]:
-    """Split a line that is too long: what stays, and what goes to the next line."""
+    """Split a line that is too long into what stays and what goes to the next line."""
     cells = 0
     soft: tuple[int, int] | None = None
     hard = (len(line), 0)
@@ -295,7 +295,7 @@ def _break(line: list[Span], width: int) -> tuple[list[Span], list[Span]]:
 
 
 def wrap(spans: Iterable[Span], width: int) -> list[Line]:
-    """The lines of a text that is already complete."""
+    """Wrap a complete text to `width` cells."""
     flow = Flow(width)
     flow.feed(spans)
     return flow.lines
@@ -306,9 +306,9 @@ _STRING_PART = re.compile(r'[^"\\]+')
 
 
 class JsonTint:
-    """Splits JSON into tinted spans, incrementally. Text that is not JSON comes back plain, never an error.
+    """An incremental splitter of JSON into tinted spans. Text that is not JSON is never an error.
 
-    A string is taken for a key right after `{` or `,` inside an object; everything else is a value.
+    A string right after `{` or `,` inside an object counts as a key; everything else is a value.
     """
 
     def __init__(self) -> None:
@@ -318,7 +318,7 @@ class JsonTint:
         self._key_next = False
 
     def feed(self, text: str) -> list[Span]:
-        """Tinted spans of the next piece of text."""
+        """Return the tinted spans of the next piece of text."""
         spans: list[Span] = []
         position = 0
         while position < len(text):
@@ -358,5 +358,5 @@ class JsonTint:
 
 
 def tint_json(text: str) -> list[Span]:
-    """Tinted spans of a complete text."""
+    """Return the tinted spans of a complete text."""
     return JsonTint().feed(text)

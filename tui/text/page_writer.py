@@ -1,4 +1,4 @@
-"""Pages written line by line: titles, values with a label in the margin, tables. What is written is inert."""
+"""Pages that are written line by line: titles, labelled values, and tables. All texts are made inert."""
 
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
@@ -25,15 +25,15 @@ from tui.text.lines import (
 )
 
 FULL = 200_000
-"""Characters of one text that are shown when all of it is asked for."""
+"""The most characters of one text that are shown in full."""
 
 _SIGN = 5
 Label: TypeAlias = Sign | Span
-"""What stands in the margin: how something went, or a word. In little room the sign or a letter has to do."""
+"""What is in the margin: a sign with its word, or a word; in little room, only the sign or a letter."""
 
 
 class PageWriter:
-    """Lines of `width` cells. `full` shows texts whole that otherwise are cut after 4,000 characters."""
+    """A page of lines of `width` cells. Texts are cut after 4,000 characters, or 200,000 if `full`."""
 
     def __init__(self, width: int, *, full: bool = False) -> None:
         self.width = max(width, 20)
@@ -42,42 +42,42 @@ class PageWriter:
 
     @property
     def margin(self) -> int:
-        """Cells of the column of labels."""
+        """The width of the column of labels in cells."""
         return 13 if self.width >= WORDS_FROM else _SIGN
 
     @property
     def limit(self) -> int:
-        """Characters of one text that are shown."""
+        """The most characters of one text that are shown."""
         return FULL if self.full else LIMIT
 
     def gap(self) -> None:
-        """An empty line, unless there is one, or nothing yet."""
+        """Write an empty line, unless the page is empty or already ends with one."""
         if self.lines and self.lines[-1] != BLANK:
             self.lines.append(BLANK)
 
     def title(self, text: str, *more: Span) -> None:
-        """A heading with an empty line above."""
+        """Write a heading with an empty line above."""
         self.gap()
         self.lines.append(fit([(f" {inert_line(text)}", Tint.TITLE), *more], self.width))
 
     def note(self, text: str, tint: Tint = Tint.MUTED) -> None:
-        """A sentence of rig's own, from the left edge."""
+        """Write a remark by rig from the left edge."""
         self.flush([(inert_line(text), tint)])
 
     def text(self, text: str, tint: Tint = Tint.PLAIN) -> list[Span]:
-        """The spans of a text that is to be on one line."""
+        """Return the spans of a text on one line, clipped to the page's limit."""
         return line_spans(clip(text, self.limit), tint)
 
     def room(self, indent: int = 0) -> int:
-        """Cells beside the column of labels, `indent` cells further in."""
+        """Return the width in cells beside the column of labels, less `indent` cells."""
         return max(min(self.width - self.margin - indent - 1, READABLE), 8)
 
     def beside(self, label: Label, spans: Iterable[Span], indent: int = 0) -> None:
-        """Spans wrapped beside a label; `indent` cells further in."""
+        """Write spans wrapped beside a label, indented by `indent` cells."""
         self.lines_beside(label, wrap(spans, self.room(indent)), indent)
 
     def lines_beside(self, label: Label, lines: Iterable[Line], indent: int = 0) -> None:
-        """Lines beside a label; `indent` cells further in."""
+        """Write lines beside a label, indented by `indent` cells."""
         is_wide = self.margin > _SIGN
         if isinstance(label, Sign):
             word, tint = label.label if is_wide else label.sign, Tint(label.tint)
@@ -86,19 +86,19 @@ class PageWriter:
         self.lines += labelled(fit([(f" {word}", tint)], self.margin - 1), self.margin + indent, lines)
 
     def flush(self, spans: Iterable[Span]) -> None:
-        """Spans wrapped from the left edge, as wide as there is room."""
+        """Write spans wrapped from the left edge, over the full width."""
         self.lines += [((" ", Tint.PLAIN), *line) for line in wrap(spans, max(self.width - 2, 8))]
 
     def words(self, label: Label, text: str | Clip, tint: Tint = Tint.PLAIN) -> None:
-        """What somebody said, with its line breaks."""
+        """Write a text beside a label, with its line breaks."""
         self.beside(label, word_spans(clip(text, self.limit) if isinstance(text, str) else text, tint))
 
     def json(self, value: Json) -> list[Span]:
-        """The spans of a value as JSON."""
+        """Return the spans of a value as JSON, clipped to the page's limit."""
         return json_spans(clip_json(value, self.limit))
 
     def call(self, label: Label, call: Called) -> None:
-        """A call: its name, and an argument a line."""
+        """Write a call: its name, and each argument on its own line."""
         self.beside(label, line_spans(call.name, Tint.CALL) if call.name.text else [("(no name)", Tint.CALL)])
         if not call.pairs:
             self.beside(("", Tint.PLAIN), json_spans(call.arguments), 2)
@@ -107,9 +107,9 @@ class PageWriter:
             self.beside(("", Tint.PLAIN), spans, 2)
 
     def table(self, header: Sequence[str], rows: Sequence[Sequence[Span]]) -> None:
-        """Rows under a header; the first column begins, the others end at the same place.
+        """Write rows under a header; the first column is left-aligned, the others right-aligned.
 
-        Columns that there is no room for are left out from the right.
+        Columns that do not fit are left out from the right.
         """
         widths = [max([len(head), *(width_of([row[n]]) for row in rows)]) for n, head in enumerate(header)]
         while len(widths) > 1 and sum(widths) + 2 * len(widths) > self.width:
@@ -122,22 +122,22 @@ class PageWriter:
 
 
 def word_spans(text: Clip, tint: Tint = Tint.PLAIN) -> list[Span]:
-    """The spans of a text with its line breaks."""
+    """Return the spans of a text with its line breaks."""
     return [(inert(text.text) or "(empty)", tint), *rest_of(text)]
 
 
 def line_spans(text: Clip, tint: Tint = Tint.PLAIN) -> list[Span]:
-    """The spans of a text on one line."""
+    """Return the spans of a text on one line."""
     return [(inert_line(text.text), tint), *rest_of(text)]
 
 
 def json_spans(value: Clip) -> list[Span]:
-    """The spans of a value as JSON."""
+    """Return the spans of a value that is JSON already."""
     return [*tint_json(inert_line(value.text)), *rest_of(value)]
 
 
 def verdict_lines(verdict: CallVerdict, width: int) -> list[Line]:
-    """The verdict in words; of a call that matches nothing also why, argument by argument if known."""
+    """Return the verdict in words; if the call does not match, also why, argument by argument if possible."""
     tint = Tint.MUTED if verdict.match else Tint.FAILURE
     lines = wrap([(verdict.said, tint)], width) if verdict.said else []
     if not (verdict.match or verdict.differences):
@@ -159,5 +159,5 @@ def _difference(difference: Differing, width: int) -> list[Line]:
 
 
 def rest_of(cut: Clip) -> list[Span]:
-    """The note on what is left out of a text; nothing if it is whole."""
+    """Return the note on what is left out of a text; no spans if it is whole."""
     return [(cut.rest, Tint.MUTED)] if cut.omitted else []

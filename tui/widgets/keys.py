@@ -1,4 +1,4 @@
-"""The keys of a screen, in sections, which bindings, help, palette and documentation use; and their bar."""
+"""The keys of a screen in sections, for bindings, help, palette and documentation, and the bar of keys."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +15,7 @@ from tui.widgets.lines import Lines
 class Section:
     """Keys that belong together under a title.
 
-    The description of a binding is its word in the footer, its tooltip what it does in a few words.
+    The description of a binding is its word in the footer, and its tooltip says what it does.
     """
 
     def __init__(self, title: str, *bindings: Binding) -> None:
@@ -31,12 +31,12 @@ class Key(NamedTuple):
 
 
 def bindings_of(sections: Iterable[Section]) -> list[BindingType]:
-    """All bindings of the sections, for a `BINDINGS`. Users can give other keys to them, by their actions."""
+    """Return all bindings of the sections for a `BINDINGS`. Users can remap them by the names of actions."""
     return [replace(binding, id=binding.action) for section in sections for binding in section.bindings]
 
 
 def remapped(sections: Iterable[Section], keys: Mapping[str, str]) -> list[Section]:
-    """The sections with the keys that a user gave to some actions."""
+    """Return the sections with the user's own keys for some actions."""
 
     def own(binding: Binding) -> Binding:
         return binding.with_key(keys[binding.action]) if binding.action in keys else binding
@@ -45,7 +45,7 @@ def remapped(sections: Iterable[Section], keys: Mapping[str, str]) -> list[Secti
 
 
 def keys_of(section: Section) -> list[Key]:
-    """What a section's keys do, each action once: bindings that share their keys are one line."""
+    """Return what the keys of a section do. Bindings with the same keys are one line."""
     lines: dict[str, list[str]] = {}
     for binding in section.bindings:
         does = binding.tooltip or binding.description
@@ -56,7 +56,7 @@ def keys_of(section: Section) -> list[Key]:
 
 
 def display(binding: Binding) -> str:
-    """The keys of a binding as they are written for people."""
+    """Return the keys of a binding in readable form."""
     if binding.key_display:
         return binding.key_display
     keys = (key.rpartition("+") for key in binding.key.split(","))
@@ -64,7 +64,7 @@ def display(binding: Binding) -> str:
 
 
 def markdown(sections: Sequence[Section]) -> str:
-    """The sections as Markdown, a table for each."""
+    """Return the sections as Markdown, with a table for each."""
     parts = []
     for section in sections:
         rows = []
@@ -77,11 +77,11 @@ def markdown(sections: Sequence[Section]) -> str:
 
 _GAP = "  "
 _LAST = "?"
-"""The key that is shown at the end of the line, however narrow it is."""
+"""The key that is always shown at the end of the line, however narrow it is."""
 
 
 class KeyBar(Lines):
-    """One line of the screen's bindings, in their order; what does not fit is left to help and palette."""
+    """A line with the screen's bindings in order; those that do not fit are only in help and palette."""
 
     def __init__(self) -> None:
         super().__init__(id="keys")
@@ -94,11 +94,11 @@ class KeyBar(Lines):
         self.show_keys()
 
     def show_keys(self) -> None:
-        """Bring the line up to date with what is possible."""
+        """Update the line to the bindings that are possible now."""
         if not self.size.width:
             return
-        shown = [active for active in self.screen.active_bindings.values() if active.binding.show]
-        bindings = {display(active.binding).split(" ")[0]: active for active in shown}
+        visible = [active for active in self.screen.active_bindings.values() if active.binding.show]
+        bindings = {display(active.binding).split(" ")[0]: active for active in visible}
         end = [(_LAST, bindings.pop(_LAST))] if _LAST in bindings else []
         room = self.size.width - 1 - sum(width_of(_item(*item)) for item in end)
         line: list[Span] = [(" ", Tint.PLAIN)]

@@ -1,6 +1,6 @@
-"""The one way text gets on the screen: tinted lines, painted without markup, only where they changed.
+"""The widgets that show text: tinted lines, painted without markup, and only where they changed.
 
-And the pages of such lines, to scroll and to search, with the line where the words to search for are written.
+Pages of such lines can be scrolled and searched, with a line to write the search term in.
 """
 
 import re
@@ -23,23 +23,23 @@ from tui.text.lines import Line, Tint, mark, width_of
 
 @dataclass
 class Rearranged(Message):
-    """A widget has a new size and needs its content laid out again."""
+    """A message that a widget has a new size and needs its content laid out again."""
 
 
 @dataclass
 class RowPicked(Message):
-    """The reader wants to be at this row of a list, and `opens` it: wants to see what is in it."""
+    """A message that the reader chose a row of a list; `opens` says that they want to open it."""
 
     number: int
     opens: bool = False
 
 
 _KEPT = 256
-"""Strips that a widget keeps: more than the lines of a high terminal."""
+"""The strips that a widget caches, more than a high terminal has lines."""
 
 
 class Lines(ScrollView, can_focus=False):
-    """A column of lines. A tint is the component class `tint--NAME`; the theme gives it a style."""
+    """A column of lines. Each tint is a component class `tint--NAME`, which the theme gives a style."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"tint--{tint}" for tint in Tint}
     ALLOW_SELECT = False
@@ -47,7 +47,7 @@ class Lines(ScrollView, can_focus=False):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.version: tuple[object, ...] = ()
-        """What the lines were made of, where a subclass asks whether that `is_new`."""
+        """What the lines were last made of, for subclasses that check `is_new`."""
         self._lines: list[Line] = []
         self._styles: dict[Tint, Style] = {}
         self._base: Style | None = None
@@ -55,11 +55,11 @@ class Lines(ScrollView, can_focus=False):
 
     @property
     def lines(self) -> Sequence[Line]:
-        """The lines as they are now."""
+        """The current lines."""
         return self._lines
 
     def is_new(self, *parts: object) -> bool:
-        """Whether there is room, and it or what the lines are made of is not as it was when asked before."""
+        """Return whether the width or the `parts` changed since the last call; never if the width is 0."""
         version = (self.size.width, *parts)
         if not self.size.width or version == self.version:
             return False
@@ -67,7 +67,7 @@ class Lines(ScrollView, can_focus=False):
         return True
 
     def show(self, lines: Sequence[Line]) -> None:
-        """Make these the lines, painting only those that differ."""
+        """Show these lines, and paint only those that differ."""
         if len(lines) != len(self._lines):
             self.replace(0, lines)
             return
@@ -75,13 +75,13 @@ class Lines(ScrollView, can_focus=False):
             self.show_line(number, line)
 
     def show_line(self, number: int, line: Line) -> None:
-        """Make this one of the lines, painting it if it differs."""
+        """Replace the line at `number`, and paint it if it differs."""
         if self._lines[number] != line:
             self._lines[number] = line
             self.refresh_line(number)
 
     def replace(self, start: int, lines: Sequence[Line]) -> None:
-        """Make these the lines from `start` on; those before stay as they are."""
+        """Replace the lines from `start` on by these; those before stay as they are."""
         before = len(self._lines)
         same = 0
         for old, new in zip(self._lines[start:], lines, strict=False):
@@ -99,11 +99,11 @@ class Lines(ScrollView, can_focus=False):
 
     @property
     def at_end(self) -> bool:
-        """Whether the last line is in sight."""
+        """Whether the last line is visible."""
         return self.scroll_offset.y >= self.max_scroll_y
 
     def jump_to(self, line: int) -> None:
-        """Scroll so that `line` is the first in sight, as far as there are lines."""
+        """Scroll so that `line` is the first visible one, if enough lines follow it."""
         self.scroll_to(y=line, animate=False, immediate=True, force=True)
 
     def jump_to_end(self) -> None:
@@ -111,7 +111,7 @@ class Lines(ScrollView, can_focus=False):
         self.jump_to(max(len(self._lines) - self.size.height, 0))
 
     def scroll_pages(self, pages: int) -> None:
-        """Scroll by as much as is in sight, but for two lines."""
+        """Scroll by pages, which overlap by two lines."""
         self.jump_to(max(self.scroll_offset.y + pages * max(self.size.height - 2, 1), 0))
 
     def render_line(self, y: int) -> Strip:
@@ -124,8 +124,8 @@ class Lines(ScrollView, can_focus=False):
         return painted
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        # As Textual does it, without what these widgets do not have: borders, padding, tints. Lines that a
-        # stream scrolls by are then the same strips again, and a strip keeps what was made of it.
+        # As Textual does it, without what these widgets do not have: borders, padding, tints. Lines that only
+        # scroll are then the same strips again, and a strip caches what was made of it.
         background, filters = self.background_colors[1], self.get_line_filters()
         first, last = crop.column_span
         width = self.region.width
@@ -149,11 +149,11 @@ class Lines(ScrollView, can_focus=False):
         return Strip(segments, width)
 
     def look_of(self, number: int) -> Line:
-        """A line as it is painted; a subclass may add what is not of the text."""
+        """Return a line as it is painted; a subclass may add marks to it."""
         return self._lines[number]
 
     def bring_into_sight(self, first: int, last: int) -> None:
-        """Scroll as little as shows the lines from `first` to `last`, or at least the first of them."""
+        """Scroll just enough to show the lines from `first` to `last`, or at least the first of them."""
         top, height = self.scroll_offset.y, self.size.height
         if first < top or last - first >= height:
             self.jump_to(first)
@@ -176,12 +176,12 @@ class Lines(ScrollView, can_focus=False):
         self.post_message(Rearranged())
 
     def line_at(self, event: events.Click) -> int:
-        """The number of the line that was clicked, which may be behind the last."""
+        """Return the number of the clicked line, which may be beyond the last."""
         return event.y + self.scroll_offset.y
 
 
 class Rows(Lines):
-    """Lines that the reader picks by a click."""
+    """Lines that the reader chooses by a click."""
 
     def on_click(self, event: events.Click) -> None:
         if self.line_at(event) < len(self.lines):
@@ -190,40 +190,40 @@ class Rows(Lines):
 
 @dataclass
 class SearchChanged(Message):
-    """The reader writes what to search for; an empty term ends the search."""
+    """A message that the search term changed; an empty term ends the search."""
 
     term: str
 
 
 class Page(Lines):
-    """Lines whose matches with what is searched for are marked when they are painted."""
+    """Lines that can be searched; matches are marked when they are painted."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.term = ""
-        """The words that are looked for; none when nothing is."""
+        """The search term, empty if nothing is searched."""
         self.searched_from = 0
-        """The line from which matches are looked for, however far writing the words leads away."""
+        """The line where the search began; the first match is the next one from there."""
         self._here = 0
         self._marks: dict[int, list[tuple[int, int, int]]] = {}
-        """By line, the numbers of matches, with where the characters begin and end that belong to them."""
+        """For each line, its matches as (number, start, end) with the positions of characters."""
         self._matches: list[int] = []
         """The line in which each match begins."""
 
     def show_page(self, lines: Sequence[Line]) -> None:
-        """Make these the lines, and look for the words in them."""
+        """Show these lines, and search them for the term."""
         self.show(lines)
         self.mark()
         self.refresh()
 
     def mark(self) -> None:
-        """Look for the words in the lines as they are now."""
+        """Search the current lines for the term."""
         self.find(self.lines, 0)
 
     def find(self, lines: Sequence[Line], margin: int) -> None:
-        """Look again, in these lines, without regard to case; what is in the margin is not searched.
+        """Search these lines for the term, ignoring case and the first `margin` characters of each.
 
-        A line break stands for a space or for nothing, as wrapping drops spaces.
+        A line break matches a space or nothing, as wrapping drops spaces.
         """
         self._marks = {}
         first: dict[int, int] = {}
@@ -251,19 +251,19 @@ class Page(Lines):
 
     @property
     def hits(self) -> str:
-        """How often it was found, for people; empty when nothing is searched."""
+        """The current match and their number in words; empty if nothing is searched."""
         if not self.term:
             return ""
         return f"{self._here + 1} of {len(self._matches)}" if self._matches else "not found"
 
     def search_for(self, term: str) -> None:
-        """Mark what matches; no term ends the search."""
+        """Mark the matches of a term; an empty term ends the search."""
         self.term = term
         self.mark()
         self.refresh()
 
     def go_to_match(self, step: int) -> None:
-        """Go to the next match or the one before, going round; with 0, to the first from where it began."""
+        """Go `step` matches on, wrapping around; with 0, to the first one from where the search began."""
         if step:
             self._here = (self._here + step) % max(len(self._matches), 1)
         else:
@@ -282,7 +282,7 @@ class Page(Lines):
 
 
 class Bar(Input):
-    """One line to write in, which appears when it is opened."""
+    """A line to write in, which is hidden until it is opened."""
 
     def __init__(self, *, id: str | None = None, **options: Any) -> None:
         super().__init__(id=id, compact=True, **options)
@@ -290,18 +290,18 @@ class Bar(Input):
         self.display = False
 
     def open(self) -> None:
-        """Appear and take the keys."""
+        """Show the line, and give it the focus."""
         self.display = True
         self.focus()
 
     def close(self) -> None:
-        """Give the keys back and disappear."""
+        """Give up the focus, and hide the line."""
         self.blur()
         self.display = False
 
 
 class SearchBar(Bar):
-    """Enter keeps the words, escape forgets them."""
+    """A line for a search term. Enter keeps the term, and escape clears it."""
 
     def __init__(self, placeholder: str = "search this transcript", *, id: str | None = None) -> None:
         super().__init__(id=id, placeholder=placeholder, select_on_focus=True)
@@ -312,7 +312,7 @@ class SearchBar(Bar):
 
     def on_key(self, event: events.Key) -> None:
         if not self.display:
-            # Written before the bar was gone; it is meant for the screen.
+            # A key that was pressed before the bar was hidden; it is meant for the screen.
             event.stop()
             event.prevent_default()
             self.app.simulate_key(event.key)

@@ -1,6 +1,6 @@
 """Lists to choose from: the conversations of a run, as rows or as a grid of glyphs, and the stored runs.
 
-Of conversations, a board says which are listed, and in which order.
+A board decides which conversations are listed, and in which order.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,13 +27,13 @@ from tui.widgets.lines import Lines, RowPicked
 
 @dataclass
 class ConversationPicked(Message):
-    """The reader moved to a conversation, by key or mouse."""
+    """A message that the reader moved to a conversation."""
 
     where: Where
 
 
 class Filter(StrEnum):
-    """What is listed. Of several arms, one that fits is enough."""
+    """Which conversations are listed. With several arms, it is enough if one of them fits."""
 
     ALL = "all"
     FAILED = "failed"
@@ -42,18 +42,18 @@ class Filter(StrEnum):
 
 
 class BoardRow(NamedTuple):
-    """A conversation in all arms, once for every repeat."""
+    """A conversation in all arms, in one of its repeats."""
 
     conversation: str
     repeat: int
 
     def at(self, arm: int) -> Where:
-        """The conversation of this row in one arm."""
+        """Return the conversation of this row in one arm."""
         return Where(arm, self.conversation, self.repeat)
 
 
 class Board:
-    """The rows of a run in sight. They are only arranged again when the run's `changes` ask for it."""
+    """The rows of a run that are listed. They are arranged again only if the run or a choice changed."""
 
     def __init__(self, state: RunState) -> None:
         self._state = state
@@ -65,11 +65,11 @@ class Board:
         self.differing: frozenset[BoardRow] = frozenset()
         self.total = 0
         self.ending = ""
-        """What all names of conversations end in, which the list then leaves out: `easy` of `login-easy`."""
+        """The common ending of all names, which the list leaves out: `easy` of `login-easy`."""
 
     @property
     def rows(self) -> list[BoardRow]:
-        """The rows that pass the filter; those in which the arms differ come first, if that is wanted."""
+        """The rows that pass the filter; with `differing_first`, those whose arms differ come first."""
         state = self._state
         version = (state.changes, len(state.conversations), self.filter, self.differing_first)
         if version != self._arranged:
@@ -78,26 +78,26 @@ class Board:
         return self._rows
 
     def short(self, row: BoardRow) -> str:
-        """A row's name without the ending of all."""
+        """Return the name of a row without the common ending."""
         return row.conversation.removesuffix(f"-{self.ending}") if self.ending else row.conversation
 
     def next_filter(self) -> None:
-        """Change to the next filter that means something here, in a circle."""
+        """Change to the next filter that makes sense for this run, after the last to the first."""
         filters = [choice for choice in Filter if choice is not Filter.DIFFERING or len(self._state.arms) > 1]
         self.filter = filters[(filters.index(self.filter) + 1) % len(filters)]
 
     def place(self, where: Where | None) -> int | None:
-        """The row of a conversation, if it is in sight."""
+        """Return the row of a conversation, None if it is not listed."""
         _ = self.rows
         return None if where is None else self._places.get(BoardRow(where.conversation, where.repeat))
 
     def cells(self, row: BoardRow) -> list[ConversationState]:
-        """The row's conversation in each arm that has it."""
+        """Return the row's conversation in each arm that has it."""
         cells = (self._state.conversations.get(row.at(arm)) for arm in range(max(len(self._state.arms), 1)))
         return [cell for cell in cells if cell is not None]
 
     def moved(self, where: Where | None, steps: int) -> Where | None:
-        """The conversation `steps` rows below (above when negative), as far as the rows go."""
+        """Return the conversation `steps` rows below (above if negative), at most the last or the first."""
         rows = self.rows
         if not rows:
             return None
@@ -107,7 +107,7 @@ class Board:
         return rows[min(max(place + steps, 0), len(rows) - 1)].at(where.arm if where else 0)
 
     def next_failure(self, where: Where | None, step: int) -> Where | None:
-        """The next failed conversation after this one, row by row and arm by arm, going round at the end."""
+        """Return the next failed conversation, row by row and arm by arm, wrapping around at the end."""
         failed = [cell.where for row in self.rows for cell in self.cells(row) if cell.failed]
         here = self._order(where)
         if step > 0:
@@ -118,7 +118,7 @@ class Board:
         return next(iter([*ahead, *around]), None)
 
     def _order(self, where: Where | None) -> tuple[int, int]:
-        """By row and arm; what is not in sight is before all."""
+        """Return a key that sorts by row and arm; what is not listed comes first."""
         place = self.place(where)
         return (-1, 0) if where is None or place is None else (place, where.arm)
 
@@ -150,16 +150,16 @@ class Board:
 
 
 def differ(cells: Iterable[ConversationState], declaration: Declaration) -> bool:
-    """Whether the arms that are through with a conversation came to different results.
+    """Return whether the arms that finished a conversation got different results.
 
-    Results are the same when success is, and all that is said about how it went.
+    Results are the same if both the success and the declared text about the counts are.
     """
     scored = (cell.counts for cell in cells if cell.counts is not None)
     return len({(declaration.succeeded(counts), declaration.text(counts)) for counts in scored}) > 1
 
 
 class ConversationList(Lines):
-    """With several arms, `≠` marks the rows in which they differ, and the cell being read is reversed."""
+    """The conversations as rows. With several arms, `≠` marks differing rows; the cell read is reversed."""
 
     def __init__(self, board: Board, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -167,11 +167,11 @@ class ConversationList(Lines):
         self._rows: list[BoardRow] = []
         self._repeats = 1
         self.arms = range(1)
-        """Those that there is room for beside the names, that of the cursor among them."""
+        """The arms that fit beside the names, including the one at the cursor."""
         self.cursor: Where | None = None
 
     def show_run(self, state: RunState, cursor: Where | None) -> None:
-        """Bring the list up to date, with the cursor on `cursor` and in sight when it moved."""
+        """Update the list, with the cursor on `cursor`; if it moved, scroll to it."""
         rows, height = self._board.rows, self.size.height
         arms = len(state.arms)
         version = (self.size, state.changes, state.turns_done, arms, cursor, len(rows))
@@ -194,7 +194,7 @@ class ConversationList(Lines):
             self.jump_to(max(place - height // 2, 0))
 
     def render_line(self, y: int) -> Strip:
-        # A row that was out of sight is as old as its last sight.
+        # A row that was out of sight may be outdated.
         number = y + self.scroll_offset.y
         if number < len(self._rows):
             self.show_line(number, self._line(self._rows[number]))
@@ -237,16 +237,16 @@ class ConversationList(Lines):
 
 
 class ConversationGrid(Lines):
-    """As many conversations at a glance as there is room for; the one being read is reversed."""
+    """A grid of glyphs with as many conversations as fit; the one being read is reversed."""
 
     def __init__(self, board: Board, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._board = board
         self._cells: dict[int, Sequence[Where]] = {}
-        """By line."""
+        """The conversations of each line."""
 
     def show_run(self, state: RunState, cursor: Where | None) -> None:
-        """Bring the grid up to date, with the cursor in sight."""
+        """Update the grid, with the cursor in sight."""
         if not self.is_new(state.changes, cursor, self._board.filter, self._board.differing_first):
             return
         columns = max(self.size.width - 2, 1)
@@ -261,7 +261,7 @@ class ConversationGrid(Lines):
             for start in range(0, len(of_arm), columns):
                 part = self._cells[len(lines)] = of_arm[start : start + columns]
                 at = len(lines) if cursor in part else at
-                # Neighbours of one look are one span.
+                # Neighbours with the same tint are one span.
                 glyphs = ((where, *state.conversation(where).glyph) for where in part)
                 looks = ((sign, Tint.CHOSEN if where == cursor else tint) for where, sign, tint in glyphs)
                 runs = groupby(looks, key=lambda look: look[1])
@@ -278,10 +278,10 @@ class ConversationGrid(Lines):
 
 
 class BoardTitle(Lines):
-    """One line. A click changes the filter."""
+    """The line above the list, with the filter; a click changes the filter."""
 
     def show_board(self, board: Board, state: RunState, columns: range) -> None:
-        """Bring the line up to date; `columns` are the arms that have one."""
+        """Update the line; `columns` are the arms that have a column."""
         if not self.size.width:
             return
         rows = board.rows
@@ -299,53 +299,53 @@ class BoardTitle(Lines):
 
 
 class StoredRunList:
-    """Runs, newest first. The cursor stays with its run when others come, go, or are filtered out."""
+    """The stored runs, newest first. The cursor stays with its run while others appear or vanish."""
 
     def __init__(self) -> None:
         self.runs: list[StoredRun] = []
         self.term = ""
         self.marked: list[str] = []
-        """Ids, in the order in which they were marked."""
+        """The ids of the marked runs, in the order in which they were marked."""
         self._id: str | None = None
         self.place = 0
         """The row of the cursor."""
 
     def take(self, runs: Sequence[StoredRun]) -> None:
-        """These are the runs now."""
+        """Replace the runs; marks of runs that are gone are dropped."""
         self.runs = list(runs)
         ids = {run.id for run in runs}
         self.marked = [run_id for run_id in self.marked if run_id in ids]
         self._settle()
 
     def filter(self, term: str) -> None:
-        """Show only runs that have every word of `term` in their id, name, state, day, arms or settings."""
+        """List only runs that have every word of `term` in their id, name, state, day, arms or settings."""
         self.term = term
         self._settle()
 
     @property
     def visible(self) -> list[StoredRun]:
-        """The runs that the filter lets through."""
+        """The runs that pass the filter."""
         words = self.term.casefold().split()
         return [run for run in self.runs if not words or all(word in _haystack(run) for word in words)]
 
     @property
     def run(self) -> StoredRun | None:
-        """The run at the cursor."""
+        """The run at the cursor, None if no run is listed."""
         runs = self.visible
         return runs[self.place] if self.place < len(runs) else None
 
     def move(self, by: int) -> None:
-        """Move the cursor, as far as there are rows."""
+        """Move the cursor by this many rows, at most to the first or the last."""
         self.move_to(self.place + by)
 
     def move_to(self, place: int) -> None:
-        """Put the cursor on a row."""
+        """Move the cursor to a row."""
         runs = self.visible
         self.place = min(max(place, 0), max(len(runs) - 1, 0))
         self._id = runs[self.place].id if runs else None
 
     def mark(self) -> None:
-        """Mark the run at the cursor, or take its mark away, and go on to the next."""
+        """Mark or unmark the run at the cursor, and move to the next."""
         run = self.run
         if run is None:
             return
@@ -369,16 +369,16 @@ def _haystack(run: StoredRun) -> str:
 
 
 SIGNS = tuple((sign.glyph, sign.word) for sign in (*signs.RUN_STATES.values(), signs.MARKED))
-"""What the signs mean, for help and documentation."""
+"""The meanings of the signs, for help and documentation."""
 
 
 class RunList(Lines):
-    """A header and a row for each run in sight of the filter. A second click on a row opens it."""
+    """A header and a row for each run that passes the filter. A second click on a row opens it."""
 
     _place = 0
 
     def show_runs(self, run_list: StoredRunList) -> None:
-        """Bring the list up to date."""
+        """Update the list."""
         width, runs = self.size.width, run_list.visible
         if not width:
             return

@@ -1,4 +1,4 @@
-"""The numbers of a run: a line at the top, a line for each arm, and the running numbers of one of them."""
+"""The numbers of a run: a line at the top, a line for each arm, and the current numbers of one arm."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -19,15 +19,15 @@ from tui.widgets.lines import Lines, Rows
 
 _NAME = 30
 CURVES_FROM = 160
-"""Cells of a terminal in which every arm has a curve of its success so far, and its memory."""
+"""The width in cells from which every arm has a curve of its success so far, and its memory."""
 _CURVE = 40
 
 
 class Arms(Rows):
-    """One line for each arm; nothing for a run of a single one."""
+    """A line for each arm. A run with a single arm only has one if the terminal is wide."""
 
     def show_arms(self, state: RunState, reading: int) -> None:
-        """Bring the lines up to date, with a mark at the arm of the conversation that is read."""
+        """Update the lines, with a mark at the arm of the conversation being read."""
         numbers = [(arm.rated, arm.speed, arm.failure, arm.evidence, arm.info.name) for arm in state.arms]
         width = self.size.width
         if (len(state.arms) < 2 and width < CURVES_FROM) or not self.is_new(reading, state.changes, numbers):
@@ -52,7 +52,7 @@ class Arms(Rows):
 def _state(
     arm: ArmState, conversations: Sequence[ConversationState], declaration: Declaration, width: int, room: int
 ) -> Line:
-    """How an arm's conversations went and how far it is; then why it failed, or its numbers."""
+    """Return how an arm's conversations went, how far it is, and either why it failed or its numbers."""
     order = [sign.sign for sign in IN_ORDER]
     counts = Counter(conversation.glyph for conversation in conversations)
     kinds = sorted(counts.items(), key=lambda kind: order.index(kind[0][0]))
@@ -71,7 +71,7 @@ def _state(
 
 
 def _numbers(arm: ArmState, declaration: Declaration, room: int) -> list[Span]:
-    """Rates and speed, as far as there is room."""
+    """Return the rates and the speed that fit into `room` cells."""
     if arm.rated is None:
         return []
     spans: list[Span] = []
@@ -91,16 +91,16 @@ def _numbers(arm: ArmState, declaration: Declaration, room: int) -> list[Span]:
 _GAP = 3
 _INTERVAL = len(" 100-100")
 _FORMS = (*((True, least) for least in range(1, 5)), *((False, least) for least in range(1, 11)))
-"""What is tried in order: with all that is behind the numbers, and from how important ones on."""
+"""The forms that are tried in order: whether the numbers have their intervals, and the least `last` shown."""
 _TIMES = len(" 00:00-00:00")
 _SPACE: Span = (" ", Tint.PLAIN)
 
 
 class _Number(NamedTuple):
-    """A column: its title, its number, what stands behind it, and the cells that it needs at most.
+    """A column: its title, its number with what follows it, and the most cells that the number needs.
 
-    So that nothing moves when a number changes, the room of a column does not depend on its number. `last` is
-    how late it is left out where there is no room for all, `more` how much may be left out of it before.
+    The room of a column does not depend on its number, so that nothing moves when a number changes. If room
+    is short, the `more` cells after the numbers are left out, and columns with a low `last` go first.
     """
 
     title: str
@@ -110,12 +110,12 @@ class _Number(NamedTuple):
     last: int = 0
 
     def width(self, with_more: bool) -> int:
-        """Cells of the column."""
+        """Return the width of the column in cells."""
         return max(len(self.title), self.room + (self.more if with_more else 0))
 
 
 class Meters(Lines):
-    """Two lines: titles, and below them how right the model is, with 95% intervals, and how fast it goes."""
+    """Two lines: titles, and below them the rates of an arm with 95% intervals, its speed and its times."""
 
     def show_arm(
         self,
@@ -126,7 +126,7 @@ class Meters(Lines):
         remaining: Remaining | None,
         repeated: RepeatOutcomes | None = None,
     ) -> None:
-        """Bring the numbers up to date. `estimates` are by the names of metrics."""
+        """Update the numbers. `estimates` are by the names of metrics."""
         if not self.size.width:
             return
         counts = (arm.rated if arm else None) or {}
@@ -171,7 +171,7 @@ def _rights(declaration: Declaration, counts: Counts, estimates: Mapping[str, Es
 
 
 def _repeats(repeated: RepeatOutcomes | None) -> list[_Number]:
-    """How often all repeats so far succeed, with the interval, and how many conversations are flaky."""
+    """Return how often all repeats so far succeed with its interval, and how many conversations are flaky."""
     if repeated is None or not repeated.reliability:
         return []
     last = repeated.reliability[-1]
@@ -184,7 +184,7 @@ def _repeats(repeated: RepeatOutcomes | None) -> list[_Number]:
 
 
 def _cut_off(arm: ArmState) -> _Number:
-    """The share of the answers that a limit cut off, of the one that cut off most."""
+    """Return the share of answers that were cut off by the limit that cut off most."""
     [(name, _)] = arm.cuts.most_common(1)
     return _Number(TABLE[name].flag, _value(f"{percent(arm.cut_share)} cut", Tint.ERROR), 9, last=8)
 
@@ -202,7 +202,7 @@ def _speeds(speed: Speed) -> list[_Number]:
 
 
 def _left(remaining: Remaining | None) -> _Number:
-    """The time left, with the interval in which it will be."""
+    """Return the time left with its interval."""
     text = UNKNOWN if remaining is None else clock_time(remaining.seconds)
     bounds: tuple[str, ...] = ()
     if remaining is not None and remaining.low < remaining.high:
@@ -211,7 +211,7 @@ def _left(remaining: Remaining | None) -> _Number:
 
 
 def _value(text: str, tint: Tint = Tint.STRONG, bounds: tuple[str, ...] = ()) -> Line:
-    """A number, and the ends of its interval behind it."""
+    """Return a number followed by its interval."""
     behind = ((f" {str(DASH).join(bounds)}", Tint.MUTED),) if bounds else ()
     return ((text, tint), *behind)
 
@@ -220,10 +220,10 @@ BAR = 20
 
 
 class RunHeader(Lines):
-    """One line; the bar counts turns, the number beside it conversations."""
+    """The line at the top. Its bar shows turns (or conversations, if turns are unknown) that are done."""
 
     def show_run(self, state: RunState, condition: str) -> None:
-        """Bring the line up to date. `condition` is a word for what the run is doing, or empty."""
+        """Update the line. `condition` is a word for what the run is doing, or empty."""
         if not self.is_new(condition, state.run, state.changes, state.turns_done, len(state.arms)):
             return
         left: list[Span] = [(" rig ", Tint.BRAND), ("  ", Tint.PLAIN)]

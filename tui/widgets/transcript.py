@@ -1,6 +1,6 @@
 """One conversation as it is played: the transcript of an arm, or one turn in several arms.
 
-Beside it the ground truth of the turn, and what a person who plays a role reads.
+Other widgets show the ground truth of the turn, and the script of a person who plays a role.
 """
 
 from collections.abc import Sequence
@@ -38,11 +38,11 @@ from tui.widgets.lines import Bar, Lines, Page
 
 @dataclass
 class Scrolled(Message):
-    """The reader scrolled the transcript with the mouse, or picked something in it."""
+    """A message that the reader scrolled the transcript with the mouse, or chose something in it."""
 
 
 class TranscriptView(Page):
-    """Shows what was said and done. It stays at the end while it is there, and where it is otherwise.
+    """A transcript. It follows new lines if it is scrolled to the end, and otherwise stays in place.
 
     A call can be chosen, and words can be searched; both are marked when lines are painted.
     """
@@ -54,7 +54,7 @@ class TranscriptView(Page):
     _stays_at_end = True
 
     def show_conversation(self, conversation: ConversationState | None, instead: str) -> None:
-        """Bring the view up to date with a conversation, this or another, or with words `instead` of one."""
+        """Update the view with the same or another conversation, or with words `instead` of one."""
         if self.size.width == 0:
             return
         self._show(conversation, instead)
@@ -67,7 +67,7 @@ class TranscriptView(Page):
             self.mark()
             self.show([((instead, Tint.MUTED),)] if instead else [])
             return
-        # Not whether it is at its end: it may just have become lower, and was at its end until then.
+        # `at_end` would be wrong here: the view may just have become lower, and was at the end until then.
         old, at_end = self._column, self._stays_at_end
         form = BlockLayout(self.size.width, conversation.turns, full=bool(self.term))
         if old is None or old.transcript is not transcript:
@@ -106,7 +106,7 @@ class TranscriptView(Page):
         self.mark()
 
     def next_turn(self, step: int) -> None:
-        """Scroll to the next turn, or back to the one before."""
+        """Scroll to the next turn, or to the previous one."""
         turns = self._column.turns() if self._column else []
         top = self.scroll_offset.y
         ahead = [line for line in turns if (line > top if step > 0 else line < top)]
@@ -119,7 +119,7 @@ class TranscriptView(Page):
         return self._column.calls() if self._column else []
 
     def next_call(self, step: int) -> None:
-        """Choose the next call, or the one before; at first one that is in sight."""
+        """Choose the next or the previous call; if none is chosen yet, one that is in sight."""
         calls = self._calls()
         places = [call.place for call, _ in calls]
         if not calls:
@@ -150,7 +150,7 @@ class TranscriptView(Page):
         return chosen[0] if chosen else seen[-1] if seen else None
 
     def toggle_full(self) -> None:
-        """Show all that is kept of the chosen call and its response, or of all calls when none is chosen."""
+        """Show the chosen call (or all calls, if none is) and the response in full, or shorten them again."""
         every = frozenset(call.place for call, _ in self._calls())
         these = every & {self._chosen} if self._chosen else every
         self._full = self._full - these if these <= self._full else self._full | these
@@ -186,14 +186,14 @@ class TranscriptView(Page):
 
 
 Side: TypeAlias = tuple[str, ConversationState | None, str]
-"""A column: the arm's name, what it made of the conversation, and a word where there is no transcript."""
+"""A column: the arm's name, its conversation, and the words to show if there is no transcript."""
 
 
 class SideBySide(Lines):
-    """A column for each arm, as many as fit, with that of the reader among them."""
+    """A column for each arm, as many as fit, including the reader's arm."""
 
     def show_turn(self, sides: Sequence[Side], arm: int, number: int) -> None:
-        """Bring the columns up to date with turn `number` (from 1), reading the arm at `arm`."""
+        """Update the columns to turn `number` (from 1); the reader's arm is at `arm`."""
         if self.size.width:
             visible, room = columns_in_sight(len(sides), arm, self.size.width)
             columns = [_side(sides[place], place, number, room, place == arm) for place in visible]
@@ -201,7 +201,7 @@ class SideBySide(Lines):
 
 
 def turns_of(conversation: ConversationState | None) -> int:
-    """How many turns there are to see."""
+    """Return how many turns of a conversation can be shown."""
     return sum(isinstance(entry, TurnHeading) for entry in _entries(conversation))
 
 
@@ -221,7 +221,7 @@ def _side(side: Side, arm: int, number: int, width: int, is_read: bool) -> list[
         if isinstance(entry, TurnHeading):
             inside = entry.number == number
         elif inside and isinstance(entry, Draft):
-            # How far a prediction is that is being made; its text is in the transcript.
+            # The progress of a prediction being made; its text is in the transcript.
             writing = (f"writing, {counted(entry.tokens, 'token')}", Tint.MUTED)
             lines.append(fit([(f" {MODEL.sign} ", Tint.RUNNING), writing], width))
         elif inside:
@@ -230,7 +230,7 @@ def _side(side: Side, arm: int, number: int, width: int, is_read: bool) -> list[
 
 
 class Title(Lines):
-    """One line."""
+    """The line above a transcript: the conversation, how it stands, and what the view does."""
 
     def show_conversation(
         self,
@@ -241,9 +241,9 @@ class Title(Lines):
         hits: str = "",
         pace: float | None = None,
     ) -> None:
-        """Bring the line up to date. `note` stands beside the name, `hits` is what a search says.
+        """Update the line. `note` is shown beside the name, and `hits` are the matches of a search.
 
-        `pace` are the tokens a second of what is being written.
+        `pace` is the speed of the step being written, in tokens per second.
         """
         left: list[Span] = [(" ", Tint.PLAIN)]
         if conversation is not None:
@@ -264,7 +264,7 @@ class Title(Lines):
 
 @dataclass
 class PersonAnswered(Message):
-    """A person who plays a role said something."""
+    """A message that a person who plays a role has answered."""
 
     text: str
 
@@ -280,13 +280,13 @@ _ARGUMENTS = 20
 
 
 class Expectations(Lines):
-    """The current turn of a conversation that runs, every turn of one that is over.
+    """The ground truth of the current turn or, once the conversation is over, of every turn.
 
     In ASCII `[+]` is matched, `[ ]` still open, `x` missed: a cross in brackets would look like a tick.
     """
 
     def show_conversation(self, conversation: ConversationState | None) -> None:
-        """Bring the panel up to date, with the first open call of a turn under way in sight."""
+        """Update the panel, with the first open call of the current turn in sight."""
         of = conversation and (
             conversation.over,
             len(conversation.expected),
@@ -304,7 +304,7 @@ class Expectations(Lines):
             self.bring_into_sight(max(first_open - 2, 0), min(first_open + _LINES, len(lines) - 1))
 
     def _lines_of(self, conversation: ConversationState | None) -> tuple[list[Line], int | None]:
-        """The lines, and where the first call that is still open begins."""
+        """Return the lines, and the line where the first call that is not matched begins."""
         turns = conversation.expected if conversation else []
         over = conversation is not None and conversation.over
         lines: list[Line] = [((f" expected in {'all turns' if over else 'this turn'}", Tint.TITLE),)]
@@ -341,10 +341,10 @@ class Expectations(Lines):
 
 
 class Script(Lines):
-    """Who they are, and what they want."""
+    """The script of a person who plays a role: who they are, and what they want."""
 
     def show_question(self, question: PersonAsked) -> None:
-        """Show the script of the task that is asked about."""
+        """Show the script of the task that the question belongs to."""
         if not self.is_new(question.where):
             return
         lines: list[Line] = [((f" you are the {inert_line(question.role)}", Tint.TITLE),), BLANK]
@@ -357,12 +357,12 @@ class Script(Lines):
 
 
 class AnswerBar(Bar):
-    """It stays from the first question on. Enter says what is written, escape gives the keys back."""
+    """The line for a person's answers, shown from the first question on. Enter sends, escape leaves it."""
 
     _role = ""
 
     def show_question(self, question: PersonAsked | None) -> None:
-        """Ask for words, or wait for the other; it appears, and takes the keys, with the first question."""
+        """Ask for an answer, or wait for the other role; the first question opens the line."""
         self._role = inert_line(question.role) if question else ""
         if question is not None and not self.display:
             self.open()
