@@ -143,28 +143,31 @@ def common_graders(runs: Runs, chosen: Sequence[ChosenArm]) -> tuple[list[Grader
     """Return graders by the same rules for all arms, preferably those in use, and lines on anything unusual.
 
     Answers of people settle texts that are unclear, and a verdict holds however these are settled. So scores
-    with different answers can be compared. Raises RigError if the arms have no rules in common.
+    with different answers can be compared. Raises RigError if the arms have no rules in common, or one has
+    finished no conversation.
     """
-    standing = [arm.arm.grader for arm in chosen]
-    first = next(grader for grader in standing if grader is not None)
-    if all(grader and grader.rules == first.rules for grader in standing):
-        graders = [grader for grader in standing if grader]
+    graders = []
+    for arm in chosen:
+        if arm.arm.grader is None:
+            raise RigError(f"{arm.label} has finished no conversation")
+        graders.append(arm.arm.grader)
+    first = graders[0]
+    if all(grader.rules == first.rules for grader in graders):
         return graders, list(_differing_answers(chosen, graders))
     scored = {run.id: runs.graders(run) for run in {arm.run.id: arm.run for arm in chosen}.values()}
     by_arm: list[list[GraderInfo]] = []
-    for arm in chosen:
+    for arm, standing in zip(chosen, graders, strict=True):
         others = [grader for position, grader in scored[arm.run.id] if position == arm.arm.position]
         others.sort(key=lambda grader: not grader.has_answers)
-        by_arm.append([*filter(None, [arm.arm.grader]), *others])
+        by_arm.append([standing, *others])
     for rules in dict.fromkeys(grader.rules for grader in by_arm[0]):
-        common = [next((one for one in graders if one.rules == rules), None) for graders in by_arm]
+        common = [next((one for one in of_arm if one.rules == rules), None) for of_arm in by_arm]
         if all(common):
             graders = [grader for grader in common if grader]
             note = f"not all runs were graded alike; compared by what {rules} makes of all"
             return graders, [note, *_differing_answers(chosen, graders)]
-    other, grader = next(
-        (arm, arm.arm.grader) for arm in chosen if arm.arm.grader and arm.arm.grader.rules != first.rules
-    )
+    pairs = zip(chosen, graders, strict=True)
+    other, grader = next((arm, grader) for arm, grader in pairs if grader.rules != first.rules)
     similarity, others_similarity = (one.rules.similarity.split(",")[0] for one in (first, grader))
     # The options with which `rig score` grades by the rules of the first.
     options = f" --grader {first.grader}" if first.grader != grader.grader else ""

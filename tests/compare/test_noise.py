@@ -1,6 +1,7 @@
 """What differs between arms that should answer alike, counted where it is known."""
 
 import json
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -100,3 +101,11 @@ def test_different_models_measure_no_noise(store: Path) -> None:
             noise_of(runs, "latest", 0.05)
         with pytest.raises(RigError, match="not the same model"):
             noise_between(runs, *choose(runs, ["latest"]), 0.05)
+
+
+def test_arms_that_have_finished_nothing_measure_no_noise(store: Path) -> None:
+    play(store, model(1), model(1, fingerprint={"seed": 1}), number=1)
+    with sqlite3.connect(store) as database:
+        database.execute("DELETE FROM scores")
+    with Runs.open(store) as runs, pytest.raises(RigError, match="has finished no conversation"):
+        noise_of(runs, "latest", 0.05)
