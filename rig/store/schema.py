@@ -15,7 +15,7 @@ MIGRATIONS = Migrations("rig.runs")
 
 
 def _statements(name: str, script: str) -> None:
-    """Register a migration that is nothing but SQL."""
+    """Register a migration that consists of SQL alone."""
 
     def migrate(db: Database) -> None:
         db.executescript(script)
@@ -115,7 +115,7 @@ CREATE INDEX faults_score ON faults(score);
 
 @MIGRATIONS()
 def m003_suites(db: Database) -> None:
-    """Which suite each conversation came from. Of earlier runs, their settings say it."""
+    """Add each conversation's suite. For earlier runs, it is inferred from their settings."""
     db.execute("ALTER TABLE conversations ADD COLUMN suite TEXT NOT NULL DEFAULT ''")
     for run in list(db.query("SELECT id, settings FROM runs")):
         settings = json.loads(run["settings"])
@@ -186,7 +186,7 @@ _DECLARATION = """
 
 @MIGRATIONS()
 def m008_counts(db: Database) -> None:
-    """Counts as rows, by the names that a run's method declares. Of earlier runs it was ToolTalk."""
+    """Store counts as rows, by the names that a run's method declares. Earlier runs were ToolTalk's."""
     db.execute("ALTER TABLE runs ADD COLUMN method TEXT NOT NULL DEFAULT 'tooltalk'")
     db.execute("ALTER TABLE runs ADD COLUMN declaration TEXT NOT NULL DEFAULT '{}'")
     db.execute("UPDATE runs SET declaration = ?", [json.dumps(json.loads(_DECLARATION))])
