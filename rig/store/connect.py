@@ -337,8 +337,7 @@ def _open(path: Path, mode: str) -> Database:
 
 
 def _pending(path: Path) -> bool:
-    """Return whether an existing file lacks migrations. Raises StoreError like `_identify`. Writes nothing.
-    """
+    """Return whether an existing file lacks migrations. Raises StoreError like `_identify`. Only reads."""
     with closing(_open(path, _reading(path))) as database:
         if _identify(database, path) and not (is_remembered(path) or is_in_use(path)):
             inspect(database, path)
@@ -355,8 +354,7 @@ def inspect(database: Database, path: Path) -> None:
 
 
 def _identify(database: Database, path: Path) -> bool:
-    """Return whether this is a run store with content. Raises StoreError if it is foreign or of a newer rig.
-    """
+    """Return whether this is a run store with content. Raises StoreError for a foreign or newer one."""
     with intact(path):
         applied = {str(migration.name) for migration in MIGRATIONS.applied(database)}
     if not applied and database.table_names():

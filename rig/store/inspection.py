@@ -103,8 +103,7 @@ def fault_of(database: Database) -> str | None:
 
 @contextmanager
 def limited(database: Database) -> Iterator[None]:
-    """A context in which sqlite3.OperationalError ends statements that take too long for the database's size.
-    """
+    """A context that ends, by sqlite3.OperationalError, statements far too slow for the database's size."""
     pages, size = (database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
     deadline = time.monotonic() + 20 + pages * size / 5e6
     database.conn.set_progress_handler(lambda: time.monotonic() > deadline, _OPERATIONS)

@@ -152,9 +152,7 @@ class RunWriter(AbstractContextManager["RunWriter"]):
             self._insert_score(where, score)
 
     def siblings(self, where: Where) -> dict[tuple[int, int, str], Sibling]:
-        """Return the answers of the nearest earlier arm in this conversation and repeat, by turn, step and
-        role.
-        """
+        """Return what the nearest earlier arm answered in this conversation, by turn, step and role."""
         rows = self._database.query(_SIBLINGS, {**self._cell(where), "position": where.arm})
         return {
             (row["turn"], row["step"], row["role"]): Sibling(

@@ -146,8 +146,7 @@ class TableRecord(NamedTuple):
     fields: tuple[tuple[str, str], ...]
 
     def told(self, others: Iterable["TableRecord"]) -> str:
-        """Describe the record; a long text starts shortly before it differs from the like record in `others`.
-        """
+        """Describe the record; a long text starts just before it differs from the like record in `others`."""
         like = (dict(other.fields) for other in others if other[0] == self[0] and other[1][:1] == self[1][:1])
         other = next(like, {}) if any(len(text) > _LONGEST for _, text in self.fields) else {}
         parts: list[str] = []

@@ -160,8 +160,7 @@ class ServerWorld(World):
         super().close()
 
     def call(self, name: str, arguments: JsonObject) -> Json:
-        """Return what a tool answers. Raises ToolError if it refuses, Unavailable if its server cannot run.
-        """
+        """Return what a tool answers. Raises ToolError if it refuses, Unavailable without its server."""
         servers, route = self._servers, self._servers.routes[name]
         arguments = normalized(arguments, route.parameters)
         told: JsonObject = {"server": route.server, "tool": route.tool, "arguments": arguments}

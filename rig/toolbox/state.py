@@ -278,8 +278,7 @@ def _text(depot: Path, digest: str) -> str:
 
 
 def _rows(path: str, manifest: Manifest, depot: Path) -> list[tuple[str, str]] | None:
-    """Return the rows of a database as text; None if it is unreadable or has too many. Runs none of its code.
-    """
+    """Return the rows of a database as text; None if unreadable or too many. Runs none of its code."""
     folder = depot / "reading"
     remove(folder)
     folder.mkdir(parents=True)
