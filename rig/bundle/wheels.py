@@ -114,7 +114,7 @@ def _closure(
             requirement = Requirement(line)
             if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
                 left += [
-                    (canonicalize_name(requirement.name), asked, name) for asked in ("", *requirement.extras)
+                    (canonicalize_name(requirement.name), more, name) for more in ("", *requirement.extras)
                 ]
     return needed
 

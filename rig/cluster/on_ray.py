@@ -269,10 +269,10 @@ def _connected(address: str, notify: Notify) -> Any:
     if ray.is_initialized():
         return ray
     if sys.__stderr__ and not faulthandler.is_enabled():
-        # Ray would give it sys.stderr, which the live view has replaced by what is no file.
+        # Ray would pass sys.stderr, which the live view has replaced by something that is not a file.
         faulthandler.enable(sys.__stderr__, all_threads=False)
     quiet = {"log_to_driver": False, "logging_level": "ERROR"}
-    # What else Ray has to say of lost nodes goes to the terminal of whoever watches; `Workers` says it.
+    # Otherwise Ray prints about lost nodes to the terminal, which `Workers` reports already.
     ray._private.worker.print_to_stdstream = lambda *_, **__: None
     try:
         if address:
@@ -287,7 +287,7 @@ def _connected(address: str, notify: Notify) -> Any:
     except RigError:
         disconnect()
         raise
-    except Exception as error:  # Ray raises plain ones, too, where it starts too slowly
+    except Exception as error:  # Ray also raises plain ones if it starts too slowly
         disconnect()
         reason = next(iter(str(error).splitlines()), "") or type(error).__name__
         where = f"ray:{address}: no cluster answers" if address else "ray: Ray does not start on this machine"

@@ -110,8 +110,8 @@ class Workers(Model):
 
     def _alike(self, actors: Sequence[Any]) -> Iterator[_Worker]:
         """Yield the actors that, once prepared, answer as the first does; the others are ended."""
-        asked = "prepare", self._opening, self._slots_each, self.fingerprint
-        calls = [self._cluster.call(actor, *asked) for actor in actors]
+        request = "prepare", self._opening, self._slots_each, self.fingerprint
+        calls = [self._cluster.call(actor, *request) for actor in actors]
         for actor, call in zip(actors, calls, strict=True):
             if self._result(call)[0] == self.fingerprint:
                 yield _Worker(actor)

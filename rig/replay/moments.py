@@ -128,8 +128,8 @@ class StoredEvents:
     def _arm_through(self, arm: StoredArm) -> Moment:
         self._through.add(arm.position)
         tally = self._tallies[arm.position]
-        told = arm.decided or (serving.in_short(arm.attribution) if arm.attribution else None)
-        ended = tally.counts, tally.speed, dict(tally.errors), arm.failure, told
+        verdict = arm.decided or (serving.in_short(arm.attribution) if arm.attribution else None)
+        ended = tally.counts, tally.speed, dict(tally.errors), arm.failure, verdict
         return Moment(0, events.ArmFinished(arm.position, *ended))
 
 

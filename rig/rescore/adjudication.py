@@ -78,7 +78,7 @@ def _unsettled(store: Path, run: StoredRun, setup: Setup) -> list[Unsettled]:
         for doubt in calls.values():
             met = by_pair.get(doubt.pair) or Unsettled(where, run.arms[where.arm].name, scored, doubt)
             by_pair[doubt.pair] = replace(met, times=met.times + 1)
-    # Not arm by arm, which would tell whose text it is.
+    # Not arm by arm, which would reveal whose text it is.
     place = {name: number for number, name in enumerate(run.conversations)}
     return sorted(
         by_pair.values(),

@@ -69,15 +69,14 @@ def _require_named(run: StoredRun, values: Mapping[str, Any]) -> None:
 
 
 def places_of_path(run: StoredRun, transcript: Transcript) -> frozenset[StepPlace]:
-    """Return where the steps are that lead to the answer of a stored task played as a search; else nowhere.
-    """
+    """Return where the steps are that lead to the answer of a stored task, if it was a search."""
     if all(step.parent is None for played in transcript.turns.values() for step in played.steps):
         return frozenset()
     arm = next(number for number, arm in enumerate(run.arms) if arm.name == transcript.arm)
     try:
         setup, settings = setup_of(run), settings_of(run)[arm]
     except RigError:
-        # What the method needs for it is not here, or nobody said that it may be opened.
+        # Something that the method needs is missing, or the user has not named it.
         return frozenset()
     path = setup.path(transcript.conversation, tuple(transcript.turns.values()), settings)
     leading = {id(step) for step in path or ()}

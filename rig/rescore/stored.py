@@ -146,7 +146,7 @@ def export_run(store: Path, run: StoredRun, setup: Setup, directory: Path) -> li
     written: list[Path] = []
     lines: dict[Path, TextIO] = {}
     arms = settings_of(run)
-    # Of conversations, one is in memory.
+    # Only one conversation is in memory at a time.
     with Runs.open(store) as runs, filling(directory) as folder, ExitStack() as files:
         for where, transcript in runs.finished(run):
             task, settings, arm = transcript.conversation, arms[where.arm], run.arms[where.arm].name

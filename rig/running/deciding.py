@@ -130,7 +130,7 @@ class Deciding:
             reached = self._plan.tasks[: self._soonest + blocks * block]
             yield from self._visit(0, reached)
             for arm in self.undecided:
-                # Where the first got nothing right, nor may have, no arm can lose.
+                # Where the first arm got nothing right, even at most, no arm can lose.
                 can_lose = [task for task in reached if any(won.most for won in self._outcomes(0, task))]
                 yield from self._visit(arm, can_lose)
                 if self._test.wins_matter(self.differences(arm)):

@@ -100,16 +100,16 @@ class Plan:
         """A warning if these conversations cannot show the loss even if nothing flips; else empty."""
         if self.loss is None or len(self.arms) < 2 or self.declaration.success_metric is None:
             return ""
-        # Kept from runs of one arm, which are to start fast.
+        # Imported here so that runs of one arm start fast.
         from rig.rates.power import ALPHA, Spread
 
         number, level = len(self.tasks), ALPHA / (len(self.arms) - 1)
         detectable = Spread(0.0).detectable(number, level, self.repeats)
         if detectable is not None and detectable <= self.loss:
             return ""
-        shown = "no loss" if detectable is None else f"a loss above {100 * detectable:.0f} points at best"
+        finding = "no loss" if detectable is None else f"a loss above {100 * detectable:.0f} points at best"
         return (
-            f"{counted(number, 'conversation')} can show {shown}, not one of {100 * self.loss:g} (--loss);"
+            f"{counted(number, 'conversation')} can show {finding}, not one of {100 * self.loss:g} (--loss);"
             " `rig plan` says what it takes"
         )
 
@@ -317,7 +317,7 @@ def _engine_variants(
     """Return a served model, or a model file with each of the adapters, which share loaders."""
     if opening.is_url(text):
         return [_served_variant(text, engines)]
-    # Kept from the oracle, which is to start fast: reading GGUF files takes an import of its own.
+    # Imported here so that the oracle starts fast, as it reads no GGUF files.
     from rig.engine.files.info import inspect
     from rig.engine.files.registry import resolve
 

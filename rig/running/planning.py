@@ -96,7 +96,7 @@ class Options(SimpleNamespace):
         }
         engines: dict[str, EngineSettings] = {}
         for combination in _combinations(values):
-            # Once, not once for every value of what is of no effect here.
+            # Once, not once for every value of an option that has no effect here.
             idle = {name: option.idle for name, option in OF_ENGINE.items() if option.idle}
             used = {
                 name: value
@@ -241,7 +241,7 @@ def plan(options: Options, store: Path, name: str | None = None) -> Plan:
         # is with a file beside it.
         options = options.replace(grammar=("none",), whole_prompt=True)
     if options.toolbox is not None and options.conversations is None and not options.is_changed("suite"):
-        # The tasks that come with a toolbox, where nobody says which tasks.
+        # By default, the tasks that come with the toolbox.
         use = ServerUse(options.servers, options.server_network)
         suites = find_toolbox(options.toolbox, use).suites
         options = options.replace(conversations=suites[0]) if suites else options

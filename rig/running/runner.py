@@ -266,8 +266,8 @@ class _Loop:
             return self._pool.load(arm, self.plan.tasks[0], before)[self.plan.method.roles[0]]
 
         try:
-            told = TwinComparison(self.state, position, reference).attributed(served, load)
+            attribution = TwinComparison(self.state, position, reference).attributed(served, load)
         finally:
             self._pool.drop(arm.load)  # what asks it apart from steps owns it for good
-        writer.note(position, "attribution", told)
-        self.clock.emit(events.EvidenceMoved(position, serving.in_short(told), told))
+        writer.note(position, "attribution", attribution)
+        self.clock.emit(events.EvidenceMoved(position, serving.in_short(attribution), attribution))

@@ -122,11 +122,11 @@ class StoredState:
         """Take over a run begun earlier. Raises StoreError, and RigError if another process writes it."""
         self.writer = RunWriter.claim(self.plan.store, self.plan.run, self.grader)
         self.read()
-        # A setup that remembers is told what was played of each task before.
+        # A setup that remembers gets what was played earlier of each task.
         tasks = {task.name: task for task in self.plan.tasks}
         for where in self.cells if self.plan.setup.remembers else ():
             again = self._again.get(where)
-            # What is played again is not to be known from when it failed.
+            # It must not remember turns that failed and are played again.
             kept = [played for played in self.played(where) if again is None or played.turn < again.turn]
             self.plan.setup.remember(tasks[where.conversation], kept)
 

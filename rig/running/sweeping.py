@@ -117,7 +117,7 @@ class Sweeping(Deciding):
         was_over, curve.is_over = curve.is_over, not self._playing(curve)
         is_new = curve.is_over and not was_over
         evidence = [(arm, self._evidence[arm]) for arm in (curve.arms[level] for level in levels)]
-        moved = [EvidenceMoved(arm, known.text, known.as_json()) for arm, known in evidence]
+        moved = [EvidenceMoved(arm, now.text, now.as_json()) for arm, now in evidence]
         left = [self._unplayed(arm) for arm in curve.arms] if is_new else []
         turns, tasks = sum(sum(arm.values()) for arm in left), sum(map(len, left))
         rates = [

@@ -51,7 +51,7 @@ def faults(path: Path, run: str = "") -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        # The low byte is the code, the others refine it. There is none where a text is not UTF-8.
+        # The low byte is the code, the others refine it. There is no code if a text is not UTF-8.
         unread = sqlite3.SQLITE_CORRUPT if isinstance(error, sqlite3.OperationalError) else 0
         extended, message = getattr(error, "sqlite_errorcode", unread), str(error)
         code = extended & 0xFF
@@ -131,7 +131,7 @@ def understood(path: Path) -> Iterator[None]:
     try:
         yield
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
-        # A null byte in a path of somebody's has nothing to do with the store.
+        # A null byte in a user's path has nothing to do with the store.
         if os.environ.get("RIG_TRACEBACK") or "embedded null" in str(error):
             raise
         raise StoreError(
@@ -180,7 +180,7 @@ def connect_for_reading(path: Path) -> Iterator[Database]:
     with faults(path), closing(_open(path, _reading(path))) as database:
         database.execute("PRAGMA query_only = ON")
         yield database
-    # Who reads a log last takes it into the store.
+    # The last reader of a log merges it into the store.
     _keep_remembered(path)
 
 
@@ -245,7 +245,7 @@ def copy_to(database: Database, target: Path) -> None:
     try:
         with closing(sqlite3.connect(part)) as copy:
             database.conn.backup(copy)
-            # Whoever writes the store does not write its copy.
+            # The writer of the store does not write its copy.
             copy.execute("UPDATE runs SET writer = NULL")
             copy.commit()
             copy.execute("PRAGMA journal_mode = DELETE")

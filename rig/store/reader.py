@@ -329,20 +329,20 @@ class Runs(ScoreReader):
         speed = replace(speed_from(work, clock), **asdict(costs), store_s=arm["store_s"])
         fingerprint = json.loads(arm["fingerprint"]) if arm["fingerprint"] else {}
         cuts = self._cuts(arm["id"], fingerprint, self._errors(arm["id"]) if by_option(errors) else {})
-        shown = self._shown(arm["id"])
-        counts = self._counts([shown[cell] for cell in cuts if cell in shown])
+        scores = self._shown(arm["id"])
+        counts = self._counts([scores[cell] for cell in cuts if cell in scores])
         limits = cut_answers(
             fingerprint,
             answers,
             (
-                (of_cell, cell in shown and not declaration.succeeded(counts[shown[cell]]))
+                (of_cell, cell in scores and not declaration.succeeded(counts[scores[cell]]))
                 for cell, of_cell in cuts.items()
             ),
         )
         standing = self._standing(arm["id"])
         if standing is None:
             return ArmSums({}, speed, limits=limits)
-        own = self._summed(arm["position"], None, standing.grader, list(shown.values()))
+        own = self._summed(arm["position"], None, standing.grader, list(scores.values()))
         return ArmSums(own.counts, speed, own.error_types, own.faults, limits)
 
     def _rows(self, query: str, *values: Any) -> list[dict[str, Any]]:

@@ -97,7 +97,7 @@ def step_from_row(row: Mapping[str, Any]) -> Step:
                 ground_truth=_place(row),
                 bad_action=bool(row["bad_action"]),
                 reason=row["reason"],
-                differences=tuple(Difference(**found) for found in json.loads(row["differences"])),
+                differences=tuple(Difference(**fields) for fields in json.loads(row["differences"])),
             )
     values: dict[str, Any] = {name: row[name] for name in (*_TEXTS, *_PLAIN)}
     values |= {name: _tuple(row[name]) for name in _TOKENS}

@@ -31,7 +31,7 @@ _BY_GRADER = "(grader, grader_version, similarity) = (:grader, :grader_version, 
 _OF_IDS = "score IN (SELECT value FROM json_each(?))"
 """The condition that a row belongs to a score whose id is in a JSON list."""
 
-# SQLite rounds numbers that are not whole where it writes them as text, so these are read as they are.
+# SQLite rounds fractions when it writes them as text, so these are read as numbers.
 _COUNTS = f"""
     SELECT score, json_group_object(name, value) FILTER (WHERE typeof(value) <> 'real')
     FROM counts WHERE {_OF_IDS} GROUP BY 1

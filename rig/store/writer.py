@@ -179,7 +179,7 @@ class RunWriter(AbstractContextManager["RunWriter"]):
                     for arm, seconds in self._store_s.items():
                         self._set("arms", arm, store_s=seconds)
                     self._set("runs", self.run, writer=None)
-                # Somebody who watches keeps the log in place; the file is to be whole without it.
+                # A watcher keeps the log in place, but the file should be whole without it.
                 with faults(self._path):
                     self._database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
         finally:
@@ -394,7 +394,7 @@ def _insert_run(database: Database, new: NewRun) -> None:
     )
     method = new.declaration.method
     for digest, task in zip(hashes, new.conversations, strict=True):
-        # There is none of a task that its method cannot say it of.
+        # A task whose method cannot describe it has no view.
         with suppress(LookupError, TypeError, ValueError, AttributeError, RecursionError):
             row = [digest, method, to_json(view_of(task))]
             database.execute("INSERT OR IGNORE INTO task_views VALUES (?, ?, ?)", row)

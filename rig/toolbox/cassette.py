@@ -111,8 +111,8 @@ class Cassette:
         servers = [{"kind": "server", "v": VERSION, **listing} for listing in self.listings.values()]
         calls = ({"kind": "call", **call.model_dump(exclude_none=True)} for call in self.calls)
         lines = (*servers, {"kind": "state", "sha256": self.state}, *calls)
-        told = (json.dumps(redact(line), ensure_ascii=False) for line in lines)
-        write("".join(f"{line}\n" for line in told), path, force=True)
+        texts = (json.dumps(redact(line), ensure_ascii=False) for line in lines)
+        write("".join(f"{line}\n" for line in texts), path, force=True)
 
 
 def _plain(value: Json) -> Json:
@@ -121,8 +121,8 @@ def _plain(value: Json) -> Json:
 
 def key(server: str, tool: str, arguments: JsonObject, before: str | None) -> str:
     """Return a hash that is equal for equal calls: 1 equals 1.0, and the order of names does not matter."""
-    told = json.dumps([server, tool, mapped(arguments, _plain), before], sort_keys=True)
-    return hashlib.sha256(told.encode()).hexdigest()
+    text = json.dumps([server, tool, mapped(arguments, _plain), before], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def normalized(arguments: JsonObject, schema: JsonObject) -> JsonObject:
@@ -178,7 +178,7 @@ def _token(name: str) -> str:
 
 def from_log(path: Path, server: str) -> list[RecordedCall]:
     """Read the calls in a client's log: a JSON-RPC message per line, or under `msg`, `message` or `data`."""
-    asked: dict[Json, JsonObject] = {}
+    requests: dict[Json, JsonObject] = {}
     calls = []
     for where, line in lines_of(path):
         value = json_of(line, where)
@@ -188,10 +188,10 @@ def from_log(path: Path, server: str) -> list[RecordedCall]:
         if not isinstance(value, dict) or not isinstance(value.get("id"), int | str):
             continue
         if value.get("method") == "tools/call" and isinstance(value.get("params"), dict):
-            asked[value["id"]] = value["params"]
-        elif value["id"] in asked and ("result" in value or "error" in value):
-            params = asked.pop(value["id"])
-            told = {"server": server, "tool": params.get("name"), "arguments": params.get("arguments") or {}}
-            told |= {name: value[name] for name in ("result", "error") if name in value}
-            calls.append(parsed(RecordedCall, told, where, "a call and its answer"))
+            requests[value["id"]] = value["params"]
+        elif value["id"] in requests and ("result" in value or "error" in value):
+            params = requests.pop(value["id"])
+            call = {"server": server, "tool": params.get("name"), "arguments": params.get("arguments") or {}}
+            call |= {name: value[name] for name in ("result", "error") if name in value}
+            calls.append(parsed(RecordedCall, call, where, "a call and its answer"))
     return calls

@@ -105,15 +105,15 @@ class McpClient:
     def _begin(self) -> tuple[str, JsonObject]:
         """Begin a session. Return the version of the protocol, and what the server says about itself."""
         about = {"name": "rig", "version": __version__}
-        asked = {"protocolVersion": LEGACY[0], "capabilities": {}, "clientInfo": about}
+        offer = {"protocolVersion": LEGACY[0], "capabilities": {}, "clientInfo": about}
         try:
-            result = self._request("initialize", asked, START_S)
+            result = self._request("initialize", offer, START_S)
         except RequestRefused as refusal:
             data = refusal.error.get("data")
             supported = data.get("supported") if isinstance(data, dict) else None
             older = [version for version in LEGACY if isinstance(supported, list) and version in supported]
             if older:
-                result = self._request("initialize", {**asked, "protocolVersion": older[0]}, START_S)
+                result = self._request("initialize", {**offer, "protocolVersion": older[0]}, START_S)
             else:
                 names = ("protocolVersion", "clientCapabilities", "clientInfo")
                 fields = zip(names, (MODERN, {}, about), strict=True)

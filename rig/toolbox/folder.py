@@ -61,7 +61,7 @@ def answer(declared: ToolDeclaration, world: World, /, **arguments: Json) -> Jso
     for number, answered, text in calls.fetchall():
         true = json.loads(text)
         if _fits(declared, true, arguments):
-            # The very same call comes first, then one that was not answered, else the latest.
+            # The very same call comes first, then one not yet answered, else the latest.
             rank = true["arguments"] != arguments, bool(answered), -number if answered else number
             fitting.append((rank, number, true["outcome"]))
     if not fitting:

@@ -78,7 +78,7 @@ def in_time(work: Callable[[], Any], limit_s: float, within: Path) -> Done:
                 done.fault = fault
 
     thread = threading.Thread(target=run, daemon=True, name="a tool of yours")
-    # `_Stop` can come when the function has just ended, and is then nobody's fault.
+    # `_Stop` can arrive just after the function has ended; it is no fault then.
     thread._invoke_excepthook = lambda *_: None  # type: ignore[attr-defined]
     with _kept_quiet(thread, done.printed):
         thread.start()

@@ -78,11 +78,11 @@ def confined(command: Sequence[str], world: Path, *, network: bool) -> list[str]
 def network_of(*, network: bool) -> str:
     """Describe in words which network servers have, and where they can write."""
     where = "wherever you can" if writes_elsewhere() else "only to their own files"
-    told = "servers have your network (--server-network)"
+    reach = "servers have your network (--server-network)"
     if not network:
-        told = "servers are not kept from your network: this system has neither unshare nor sandbox-exec"
-        told = f"servers have no network ({way[0]})" if (way := without_network()) else told
-    return f"{told}, and write {where}"
+        reach = "servers are not kept from your network: this system has neither unshare nor sandbox-exec"
+        reach = f"servers have no network ({way[0]})" if (way := without_network()) else reach
+    return f"{reach}, and write {where}"
 
 
 def environment(program: str, home: Path, temporary: Path, named: Mapping[str, str]) -> dict[str, str]:

@@ -242,9 +242,9 @@ class Declared:
 
 
 def _check_schema(schema: JsonObject, root: DocumentPart) -> None:
-    from jsonschema import Draft202012Validator  # loaded for those alone who have schemas of their own
+    from jsonschema import Draft202012Validator  # loaded only for users with their own schemas
 
-    # By `$schema` a validator would look for another draft.
+    # With `$schema`, a validator would choose another draft.
     plain = {name: schema[name] for name in schema if name != "$schema"}
     errors = Draft202012Validator(Draft202012Validator.META_SCHEMA).iter_errors(plain)
     for error in sorted(errors, key=lambda error: len(error.absolute_path)):

@@ -162,7 +162,7 @@ def fits(value: Json, schema: JsonObject) -> bool:
 
 @cache
 def _validator_class(whole_patterns: bool) -> Any:
-    from jsonschema import Draft202012Validator, ValidationError  # loaded for those alone who have such tools
+    from jsonschema import Draft202012Validator, ValidationError  # loaded only for such tools
     from jsonschema.validators import extend
 
     def pattern(_: Any, needed: str, value: Any, __: Any) -> Iterator[ValidationError]:

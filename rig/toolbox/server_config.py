@@ -216,10 +216,10 @@ def write_config(folder: Path, servers: Mapping[str, Server], copied: Mapping[st
         raise RigError(f"{folder}: the state cannot be copied: {error}") from error
     default = asdict(Server("", ()))
     keys = {"environment": "env", "unseen": "ignore"}
-    told: JsonObject = {}
+    config: JsonObject = {}
     for server in servers.values():
         fields = ((name, value) for name, value in asdict(server).items() if value != default[name])
         further = {keys.get(name, name): value for name, value in fields if name not in ("name", "command")}
-        told[server.name] = {"command": server.command[0], "args": server.command[1:], **further}
-    text = json.dumps({"mcpServers": told}, indent=2, ensure_ascii=False)
+        config[server.name] = {"command": server.command[0], "args": server.command[1:], **further}
+    text = json.dumps({"mcpServers": config}, indent=2, ensure_ascii=False)
     write(f"{text}\n", folder / CONFIG, force=True, folders=True)

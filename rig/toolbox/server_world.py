@@ -91,7 +91,7 @@ class Servers:
             key: own_path(value, self.folder, server.state, root) for key, value in server.environment.items()
         }
         program = program_of((server.command[0], *words), self.folder, network=self.network)
-        # git takes the clock from here, and others that want to give the same result twice.
+        # git takes the clock from here, as do other programs with reproducible results.
         clock = dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), f"@{now:.0f} +0000")
         dated = {**clock, "SOURCE_DATE_EPOCH": f"{now:.0f}", **named}
         try:
@@ -163,13 +163,13 @@ class ServerWorld(World):
         """Return what a tool answers. Raises ToolError if it refuses, Unavailable without its server."""
         servers, route = self._servers, self._servers.routes[name]
         arguments = normalized(arguments, route.parameters)
-        told: JsonObject = {"server": route.server, "tool": route.tool, "arguments": arguments}
-        again = json.dumps(told, sort_keys=True)
-        told["arguments"] = servers.redact(arguments)
+        request: JsonObject = {"server": route.server, "tool": route.tool, "arguments": arguments}
+        again = json.dumps(request, sort_keys=True)
+        request["arguments"] = servers.redact(arguments)
         before = self.state
         if servers.cassette is not None:
             done = self.database.execute("SELECT count(*) FROM server_calls WHERE call = ?", [again])
-            recorded = servers.cassette.find(**told, state=before, again=done.fetchone()[0])
+            recorded = servers.cassette.find(**request, state=before, again=done.fetchone()[0])
             if recorded is not None:
                 self._note(again, route, recorded.after or before)
                 return response_of(servers.restore(recorded.answer))
@@ -181,7 +181,7 @@ class ServerWorld(World):
         self._note(again, route, None)
         if servers.recording is not None:
             fields = {name: servers.redact(value) for name, value in answer.items()}
-            servers.recording.add(RecordedCall(**told, before=before, after=self.state, **fields))
+            servers.recording.add(RecordedCall(**request, before=before, after=self.state, **fields))
         if servers.cassette is not None:
             self._set("recorded", self._live_state())
         return response_of(answer)
@@ -258,8 +258,8 @@ class ServerWorld(World):
         _end_all(self._clients)
         self._files.put(self._servers.base, self._seconds())
         for call, _ in self._calls():
-            told = json.loads(call)
-            self._call(told["server"], told["tool"], told["arguments"])
+            request = json.loads(call)
+            self._call(request["server"], request["tool"], request["arguments"])
         if self._servers.answers == "live-misses":
             self._take_in()
         else:

@@ -84,9 +84,9 @@ def of_command(text: str, use: ServerUse) -> Toolbox:
     """Return the toolbox of `mcp:COMMAND`, on copies of the files and folders it names. Raises RigError."""
     servers, _ = _of_command(text, use)
     tools = _asked(servers, Path(text)).tools
-    told = json.dumps([text, [tool.as_json() for tool in tools]])
+    content = json.dumps([text, [tool.as_json() for tool in tools]])
     (name,) = servers.servers
-    return _toolbox(name, servers, tools, (), hashlib.sha256(told.encode()).hexdigest())
+    return _toolbox(name, servers, tools, (), hashlib.sha256(content.encode()).hexdigest())
 
 
 def imported(text: str, use: ServerUse, folder: Path) -> tuple[Listing, Callable[[], None]]:
@@ -120,9 +120,9 @@ def servers_of(toolbox: Toolbox) -> Servers | None:
 def record_into(servers: Servers) -> Cassette:
     """Record the calls made from now on in the worlds of these servers, and return that cassette."""
     _asked(servers, servers.folder / CONFIG)
-    told = {name: {"name": name, **of._asdict()} for name, of in servers.listings.items()}
+    listings = {name: {"name": name, **of._asdict()} for name, of in servers.listings.items()}
     world = ServerWorld(servers)
-    servers.recording = Cassette(told, world.state)
+    servers.recording = Cassette(listings, world.state)
     world.close()
     return servers.recording
 

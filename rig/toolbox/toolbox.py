@@ -137,8 +137,8 @@ class Toolbox:
         files = {inspect.getsourcefile(tool.function) for tool in self.tools.values()}
         code = sorted(Path(file).read_text(encoding="utf-8") for file in files if file)
         docs = [asdict(doc) for doc in self.docs()]
-        told = json.dumps([self.name, docs, self.new_world.__qualname__, code])
-        return hashlib.sha256(told.encode()).hexdigest()
+        content = json.dumps([self.name, docs, self.new_world.__qualname__, code])
+        return hashlib.sha256(content.encode()).hexdigest()
 
 
 FAILURES: Mapping[str, str] = MappingProxyType(
