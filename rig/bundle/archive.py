@@ -164,7 +164,7 @@ def _blocks(file: BinaryIO) -> Iterator[Iterator[bytes]]:
     elif magic == b"\xfd7zXZ\0":
         yield _xz(file)
     elif magic.startswith(b"\x28\xb5\x2f\xfd"):
-        os.lseek(file.fileno(), 0, os.SEEK_SET)  # zstd reads from the file's own position, which Python may have passed
+        os.lseek(file.fileno(), 0, os.SEEK_SET)  # where zstd reads; Python may be past it
         with _zstd(["-qdc"], stdin=file, stdout=subprocess.PIPE) as process:
             yield blocks_of(cast(BinaryIO, process.stdout))
     else:
