@@ -54,31 +54,31 @@ class Player(Control):
         """
         super().__init__()
         self.speed = speed
-        """How many times as fast as it was; infinite for as fast as possible."""
+        """A multiple of the original speed; infinite for as fast as possible."""
         self._stepping = False
         self._sought: Where | None = None
         self._is_sought = False
         self.slept_s = 0.0
-        """Seconds that `sleep` let pass of the turn that is played."""
+        """The seconds of the current turn that have passed in `sleep`."""
         self.until: Where | None = None
-        """The conversation before which nothing is waited for."""
+        """The conversation to hurry to, without waiting."""
         self.hurry = False
-        """Whether what is played now is history already, so that nothing is waited for."""
+        """Whether playing lags behind the run, so that it does not wait."""
         self.store = store
         with Runs.open(store) as runs:
             self.stored: StoredRun = runs.get(run)
             self.conversations = {task.name: task for task in runs.conversations(self.stored)}
         self.run = self.stored.id
         self.earlier: list[Cell] = []
-        """Finished conversations that are not played."""
+        """The finished conversations that are not played."""
         self.is_running = self.stored.is_running
         """Whether somebody is writing the run."""
         self.is_live = False
-        """Whether everything that is stored was played."""
+        """Whether everything that is stored has been played."""
         self.is_over = False
-        """Whether the end of the run was played."""
+        """Whether the end of the run has been played."""
         self.has_played = False
-        """Whether a turn was played in its time, not only told as what had happened before."""
+        """Whether any turn was played, rather than only reported as history."""
         self._done_s = 0.0
         self._at_end = at_end or self.is_running
         self._stay = stay

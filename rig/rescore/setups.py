@@ -1,4 +1,4 @@
-"""Prepare a method again: as a stored run had it, or for predictions in files."""
+"""Prepare a method again, as a stored run had it or for predictions in files."""
 
 from collections.abc import Mapping
 from pathlib import Path

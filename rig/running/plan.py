@@ -190,7 +190,7 @@ def longest_requests(
 
 
 AGAIN, EXACT = "again", "exact"
-"""What the names of the arms end with that `noise` adds."""
+"""How the names of the arms end that `noise` adds."""
 
 _OF_SERVERS = (
     *("max_tokens", "thinking_tokens", "sampling", "temperature", "seed", "parallel", "format"),

@@ -75,7 +75,7 @@ class Options(SimpleNamespace):
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Options":
-        """Read options that `as_json` wrote; those that are newer than the run keep their default.
+        """Read options that `as_json` wrote; options newer than the run keep their default.
 
         Before there were several formats all runs were in rig's.
         """

@@ -167,7 +167,7 @@ def check_writable(path: Path) -> None:
 def connect_for_reading(path: Path) -> Iterator[Database]:
     """Open an existing store read-only, and migrate one of an older rig first.
 
-    Raises StoreError if there is none.
+    Raises StoreError if it does not exist.
     """
     with _opening(path):
         if not path.is_file():

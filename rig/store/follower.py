@@ -1,4 +1,4 @@
-"""Read one stored run again and again while another process may be writing it."""
+"""Read one stored run repeatedly while another process may be writing it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

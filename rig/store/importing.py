@@ -139,7 +139,7 @@ def _take(database: Database, path: Path, row: dict[str, Any], merged: Merged) -
 
 
 def _insert(database: Database, row: dict[str, Any], run: str) -> None:
-    """Copy a run with all that belongs to it, with every id raised above those that are here."""
+    """Copy a run with all that belongs to it. Its ids are raised above those in use here."""
     values = {"run": row["id"], "new": run}
     database.table("runs").insert({**row, "id": run, "writer": None, "heartbeat": None})
     for columns, table, key in (

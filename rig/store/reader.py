@@ -78,7 +78,7 @@ class Runs(ScoreReader):
     @classmethod
     @contextmanager
     def open(cls, path: Path, graded_by: str = "") -> "Iterator[Runs]":
-        """Open an existing store. Raises StoreError if there is none or it cannot be read.
+        """Open an existing store. Raises StoreError if it does not exist or cannot be read.
 
         An arm's scores are those that its run made, or the newest by the same rules with people's answers.
         `graded_by` chooses others: `own`, or a part of a grader's name.

@@ -1,4 +1,4 @@
-"""What is stored about a run, as readers get it back."""
+"""What is stored about a run, in the form in which readers get it."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Steps, faults and tasks as rows of the store, and back."""
+"""Convert steps, faults and tasks to rows of the store, and back."""
 
 import json
 from collections.abc import Iterable, Mapping

@@ -34,7 +34,7 @@ class ColumnChange:
 class RecordChange:
     """A record that differs. `key` names it by column and value; `columns` are the other columns that differ.
 
-    In a record that was added or removed, `columns` are those that are not null.
+    In a record that was added or removed, `columns` are all that are not null.
     """
 
     table: str
@@ -83,7 +83,7 @@ def open_snapshot(snapshot: Snapshot) -> sqlite3.Connection:
 
 
 def record_tables(database: sqlite3.Connection, tables: Tables) -> list[str]:
-    """Return the tables whose rows are records of their own, rather than parts of other records."""
+    """Return the tables whose rows are records, rather than parts of other records."""
     parts = {elements.table for elements in tables.lists.values()}
     rows = database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
     names = [name for (name,) in rows if name not in parts and not name.startswith("sqlite_")]

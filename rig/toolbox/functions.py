@@ -94,7 +94,7 @@ def in_time(work: Callable[[], Any], limit_s: float, within: Path) -> Done:
 
 
 def loaded(file: Path, within: Path) -> ModuleType:
-    """Run a file and return its module. Raises RigError, with the place, for whatever goes wrong in it."""
+    """Run a file and return its module. Raises RigError, with the place, for any fault in it."""
     try:
         done = in_time(lambda: module_of(str(file)), LIMIT_S, within)
     except Overdue as error:

@@ -111,7 +111,7 @@ _VALUED = ("-p", "--package", "--from", "--with", "--python", "-c", "--call")
 
 
 def _asked(words: Sequence[str]) -> tuple[str, int, str]:
-    """The package that a launcher is to start, where the program's own arguments begin, and its name."""
+    """Return a launcher's package, where the program's own arguments begin, and the program's name."""
     package = ""
     number = 0
     while number < len(words) and words[number].startswith("-"):

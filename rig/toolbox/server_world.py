@@ -111,7 +111,7 @@ class Servers:
 
 
 def sha256_of_listing(listing: ServerListing) -> str:
-    """Return a hash of a server's name, version and tools, whatever order it lists them in."""
+    """Return a hash of a server's name, version and tools, regardless of the tools' order."""
     tools = sorted(json.dumps(tool, sort_keys=True) for tool in listing.tools)
     server = {name: listing.server.get(name) for name in ("name", "version")}
     return hashlib.sha256(json.dumps([server, tools], sort_keys=True).encode()).hexdigest()

@@ -59,7 +59,7 @@ def load_servers(place: Path, use: ServerUse, suites: tuple[Path, ...], sha256: 
     """Load the toolbox of a folder with mcp.json; `sha256` is the folder's hash. Raises RigError, with the
     place.
 
-    The tools are read from `file` (tools.json) if it exists; otherwise the servers are asked.
+    The tools are read from `file` (tools.json) if it exists; otherwise from the cassette or the servers.
     """
     config = read_config(place, is_started=use.answers != "replay")
     cassette = None

@@ -80,7 +80,7 @@ class Equality(Enum):
 
 
 class Response(Enum):
-    """What is required of the response."""
+    """What is required of the response to a call."""
 
     EQUAL = "equal to the recorded response"
     IGNORED = "nothing"

@@ -24,8 +24,8 @@ from rig.toolbox.world import Snapshot, World
 class Toolbox:
     """Tools and everything that others need to know of them. Raises RigError if two have the same name.
 
-    `new_world` makes an empty world. `open_world` makes one to begin with: the default one if given None,
-    else the one at a path. `fill_world` puts what a task brings along into an empty world. `suites` are
+    `new_world` makes an empty world. `open_world` makes one that tasks start from: the default one if given
+    None, else the one at a path. `fill_world` puts what a task brings along into an empty world. `suites` are
     folders of tasks that come with the toolbox; `texts` are kinds of free text beside those of the tools'
     arguments. `sha256` is its hash, if that covers more than its tools. `fingerprint` holds what else can
     change an answer, as flat JSON values.
@@ -59,7 +59,7 @@ class Toolbox:
         self._fill_world = fill_world
 
     def world(self, place: Path | None = None) -> World:
-        """Return a world to begin with. Raises RigError if there is none at this place."""
+        """Return a world that tasks can start from. Raises RigError if there is none at this place."""
         if self._open_world is not None:
             return self._open_world(place)
         if place is not None:
@@ -206,7 +206,7 @@ class Simulator:
         return self.world.snapshot()
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Go back to a state."""
+        """Restore the world to a state."""
         self.world.restore(snapshot)
 
     def compare(self, expected: Snapshot, got: Snapshot) -> Differences:
