@@ -189,9 +189,7 @@ def _differ(mine: Prediction, theirs: Prediction) -> bool:
 
 
 def _is_odd(mine: Prediction, theirs: Prediction) -> bool:
-    """Return whether answers count as alike, but a client less lenient than rig's might read them
-    differently.
-    """
+    """Return whether answers count as alike, but might not to a client less lenient than rig's."""
     names = [[list(call.arguments) for call in message.calls] for message in (mine, theirs)]
     words = [message.content.strip() for message in (mine, theirs)]
     notes = theirs.salvage.startswith(("arguments", "two calls"))

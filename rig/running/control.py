@@ -15,7 +15,7 @@ class Stopped(Exception):
 
 
 class Control:
-    """Asked by the runner between turns; `stop` is also checked between steps and pieces of text.
+    """The controls of a run, checked between turns; `stop` is also checked between steps and pieces of text.
 
     A display through which a person can answer sets `takes_answers`. `is_paused`: the run waits, or will wait
     before its next turn. `question` is what a person is being asked.

@@ -166,8 +166,8 @@ class Plan:
 def longest_requests(
     setup: Setup, settings: Iterable[Settings], tasks: Sequence[Task]
 ) -> tuple[Request, ...]:
-    """Return each task's longest request in characters, for each of the settings, if all roles do what is
-    right.
+    """Return each task's longest request, by characters, with each of the settings if all roles play
+    correctly.
 
     Raises RigError for a method without models that know what is right.
     """

@@ -164,9 +164,7 @@ class Sweeping(Deciding):
         self._failed.add(arm)
 
     def visits(self) -> Iterator[Visit]:
-        """Yield which arm plays what next, until the breaks are located. Play each before requesting the
-        next.
-        """
+        """Yield which arm plays what next, until the breaks are located. Play each before asking for more."""
         tasks = self._plan.tasks
         block = math.ceil(len(tasks) / ROUNDS)
         for curve in self._curves:
