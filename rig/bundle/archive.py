@@ -1,4 +1,4 @@
-"""Tar archives: written so that the same files give the same bytes, and read as if strangers had made them.
+"""Tar archives: written so that the same files give the same bytes, and read as if from strangers.
 
 Only plain files with the header of POSIX.1-1988 or GNU's large sizes are read: no links, no devices, and no
 extended headers, because an archive could choose their lengths.
@@ -26,17 +26,17 @@ SUFFIXES = (".tar.gz", ".tar.xz", ".tar.zst", ".tar")
 _BLOCK = 1 << 20
 _RECORD = 512
 _TIME = 315532800
-"""1980, which zip archives can say, too."""
+"""1980, the earliest year that zip archives can express as well."""
 _LONGEST_NAME = 250
 _XZ_MEMORY = 256 << 20
 _EXPANSION = 200
-"""How many times its size an archive may unpack to; real ones reach 5."""
+"""The most times its size that an archive may unpack to; real ones reach 5."""
 _SPARE = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """SHA-256 in hexadecimal, and the size in bytes."""
+    """The SHA-256 in hexadecimal, and the size in bytes."""
 
     sha256: str
     size: int
@@ -44,7 +44,7 @@ class Digest:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A file of an archive: its name in it, where its content is, and what that must be."""
+    """A file of an archive: its name in it, where its content is, and the digest that this must have."""
 
     name: str
     source: Path
@@ -53,7 +53,7 @@ class Member:
 
 
 def digest_of(path: Path) -> Digest:
-    """Of a file as it is now. Raises RigError."""
+    """Return the digest of a file as it is now. Raises RigError."""
     try:
         with path.open("rb") as file:
             return copied(blocks_of(file))
@@ -62,7 +62,7 @@ def digest_of(path: Path) -> Digest:
 
 
 def copied(blocks: Iterable[bytes], write: Callable[[bytes], object] | None = None) -> Digest:
-    """The digest of some blocks, which are written on as they come."""
+    """Return the digest of some blocks, passing each to `write` as it comes."""
     digest, size = hashlib.sha256(), 0
     for block in blocks:
         digest.update(block)
@@ -73,7 +73,7 @@ def copied(blocks: Iterable[bytes], write: Callable[[bytes], object] | None = No
 
 
 def blocks_of(file: BinaryIO) -> Iterator[bytes]:
-    """The content of an open file from where it stands."""
+    """Return an iterator over the rest of an open file, in blocks."""
     return iter(lambda: file.read(_BLOCK), b"")
 
 
@@ -144,7 +144,7 @@ def _zstd(
 
 @contextmanager
 def reading(path: Path) -> Iterator["Stream"]:
-    """The content of an archive, decompressed as its first bytes say. Raises RigError where that fails."""
+    """A context with the content of an archive, decompressed as its first bytes say. Raises RigError."""
     try:
         size = path.stat().st_size
         with path.open("rb") as file, _blocks(file) as blocks:
@@ -164,7 +164,7 @@ def _blocks(file: BinaryIO) -> Iterator[Iterator[bytes]]:
     elif magic == b"\xfd7zXZ\0":
         yield _xz(file)
     elif magic.startswith(b"\x28\xb5\x2f\xfd"):
-        os.lseek(file.fileno(), 0, os.SEEK_SET)  # where its reader is, which Python may be ahead of
+        os.lseek(file.fileno(), 0, os.SEEK_SET)  # where zstd reads; Python may be past it
         with _zstd(["-qdc"], stdin=file, stdout=subprocess.PIPE) as process:
             yield blocks_of(cast(BinaryIO, process.stdout))
     else:
@@ -172,7 +172,7 @@ def _blocks(file: BinaryIO) -> Iterator[Iterator[bytes]]:
 
 
 def _xz(file: BinaryIO) -> Iterator[bytes]:
-    """Python's own reader of such files takes as much memory as they ask for."""
+    """Decompress an xz file with limited memory; Python's own reader takes as much as the file asks for."""
     reader = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
     while not reader.eof:
         block = file.read(_BLOCK) if reader.needs_input else b""
@@ -182,7 +182,7 @@ def _xz(file: BinaryIO) -> Iterator[bytes]:
 
 
 class Stream:
-    """The bytes of an archive in their order, and the files in it."""
+    """The bytes of an archive in order, and the files in it."""
 
     def __init__(self, path: Path, blocks: Iterator[bytes], limit: int) -> None:
         self._path = path
@@ -194,7 +194,7 @@ class Stream:
         return RigError(f"{self._path}: {what}")
 
     def _pieces(self, size: int) -> Iterator[bytes]:
-        """The next `size` bytes. Raises RigError if there are fewer."""
+        """Yield the next `size` bytes. Raises RigError if there are fewer."""
         while size:
             if not (self._left or self._more()):
                 raise self._fault("ends too early")
@@ -203,7 +203,7 @@ class Stream:
             yield piece
 
     def _more(self) -> bool:
-        """Get the next block; False at the end."""
+        """Read the next block. Return False at the end."""
         self._left = next(filter(None, self._blocks), b"")
         self._limit -= len(self._left)
         if self._limit < 0:
@@ -211,7 +211,7 @@ class Stream:
         return bool(self._left)
 
     def members(self) -> Iterator[tuple[str, int, Iterator[bytes]]]:
-        """Each file: name, size in bytes, and its content, which is skipped if you do not read it.
+        """Yield each file's name, size in bytes, and content, which is skipped if you do not read it.
 
         Raises RigError for anything but plain files, for names that lead elsewhere, and for data after the
         end.
@@ -238,6 +238,6 @@ class Stream:
 
 
 def leads_elsewhere(name: str) -> bool:
-    """Whether a name, as an archive has it, could mean a place outside the folder it is unpacked in."""
+    """Return whether a name in an archive could mean a place outside the folder it is unpacked in."""
     parts = name.split("/")
     return any(part in ("", ".", "..") for part in parts) or "\\" in name or "\0" in name or ":" in parts[0]

@@ -1,4 +1,4 @@
-"""Gather the contents of a bundle in a folder, make the bundle, and check one without unpacking it."""
+"""Gather the contents of a bundle in a folder, make the bundle, and verify one without unpacking it."""
 
 import json
 import platform
@@ -34,16 +34,16 @@ from rig.toolbox.folder import holds_toolbox
 from rig.toolbox.servers import holds_servers
 
 TOP = "rig-bundle"
-"""The folder that everything is in."""
+"""The folder in a bundle that contains everything."""
 MANIFEST, SUMS = "bundle.json", "SHA256SUMS"
 LLAMA = "llama-cpp-python"
 PORTABLE = "-DGGML_NATIVE=off -DGGML_OPENMP=off"
-"""How llama.cpp is built for processors since 2013 (AVX2), and for systems without GCC's OpenMP."""
+"""Builds llama.cpp for processors since 2013 (AVX2), and for systems without GCC's OpenMP."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What is to be in a bundle. No models means all of the registry's that are here."""
+    """What goes into a bundle. Without models, it gets all of the registry's that are here."""
 
     models: Sequence[str] = ()
     adapters: Sequence[Path] = ()
@@ -55,7 +55,7 @@ class Contents:
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """A bundle: its own digest, how many files it lists, and what is not so: (name, what is wrong)."""
+    """A bundle: its own digest, how many files it lists, and what differs as (name, what is wrong)."""
 
     digest: Digest
     files: int
@@ -63,10 +63,10 @@ class Bundle:
 
 
 class _Files(dict[str, Path]):
-    """The files so far by their names in the bundle."""
+    """The files gathered so far, by their names in the bundle."""
 
     def add(self, name: str, source: Path) -> None:
-        """Raises RigError for anything but a plain file, and for a name that is taken or leads elsewhere."""
+        """Add a plain file. Raises RigError for any other, or a name that is in use or leads elsewhere."""
         if leads_elsewhere(name) or not name.isprintable():
             raise RigError(f"{source}: has no name that can be packed; rename it")
         if name in self:
@@ -86,8 +86,8 @@ def make(
 ) -> Bundle:
     """Write a bundle; its content is first gathered in a folder beside it. Raises RigError.
 
-    While it packs, `watch` is told how many bytes are packed, and of how many.
-    The same models, toolboxes, wheels and environment give the same bytes.
+    While it packs, `watch` is called with the number of bytes packed and of all bytes. The same models,
+    toolboxes, wheels and environment give the same bytes.
     """
     suffix = next((ending for ending in SUFFIXES if target.name.endswith(ending)), None)
     if suffix is None:
@@ -110,7 +110,7 @@ def make(
 
 
 def _watched(members: Sequence[Member], size: int, watch: Callable[[int, int], None]) -> Iterator[Member]:
-    """The members, saying before each how many bytes are packed, and of how many."""
+    """Yield the members, reporting the bytes packed so far, and of all, before each."""
     packed = 0
     for member in members:
         watch(packed, size)
@@ -120,7 +120,7 @@ def _watched(members: Sequence[Member], size: int, watch: Callable[[int, int], N
 
 
 def _members(files: _Files, description: JsonObject, folder: Path) -> list[Member]:
-    """Write the manifest and the checksums; every file of the bundle in its order."""
+    """Write the manifest and the checksums, and return every file of the bundle in order."""
     listed = {name: digest_of(files[name]) for name in sorted(files)}
     content = {**description, "files": {name: asdict(digest) for name, digest in listed.items()}}
     (folder / MANIFEST).write_text(json_text(content, indent=1) + "\n", encoding="utf-8")
@@ -135,13 +135,13 @@ def _members(files: _Files, description: JsonObject, folder: Path) -> list[Membe
 
 
 def sums(manifest: Digest, listed: Mapping[str, Digest]) -> str:
-    """The checksums as `sha256sum -c` reads them."""
+    """Return the checksums as `sha256sum -c` reads them."""
     everything = {MANIFEST: manifest, **listed}
     return "".join(f"{digest.sha256}  {name}\n" for name, digest in everything.items())
 
 
 def _gather(contents: Contents, folder: Path, say: Callable[[str], None]) -> tuple[_Files, JsonObject]:
-    """The files, and what the manifest says of them."""
+    """Return the files, and what the manifest says about them."""
     files = _Files()
     for name in ("install.sh", "install.py"):
         files.add(name, Path(__file__).with_name(name))
@@ -188,7 +188,7 @@ def _gather(contents: Contents, folder: Path, say: Callable[[str], None]) -> tup
 
 
 def _models(names: Sequence[str], files: _Files) -> Iterator[JsonObject]:
-    """Models with what the registry says of their licence. An adapter of rig's own is in rig's wheel."""
+    """Add the models, and yield each with its licence in the registry. rig's adapters are in its wheel."""
     here = [name for name, entry in load_registry().items() if entry.path.is_file()]
     for name in names or here:
         model = resolve(name)
@@ -199,9 +199,9 @@ def _models(names: Sequence[str], files: _Files) -> Iterator[JsonObject]:
 
 
 def _toolbox(place: Path, files: _Files) -> None:
-    """A folder with tools, without what is hidden or compiled. Links in it are refused.
+    """Add a folder with tools, without hidden or compiled files. Links in it are refused.
 
-    What is hidden inside the files of servers, such as `.git`, is theirs.
+    Hidden files inside the files of servers, such as `.git`, are kept.
     """
     place = real(place)
     if not holds_toolbox(place):
@@ -218,7 +218,7 @@ def _toolbox(place: Path, files: _Files) -> None:
 
 
 def _portable(folder: Path) -> Path:
-    """Compile llama.cpp as PORTABLE says. Raises RigError if its source cannot be had or compiled."""
+    """Compile llama.cpp as PORTABLE says. Raises RigError if its source is missing or does not compile."""
     from importlib.metadata import version
 
     pinned = f"{LLAMA}=={version(LLAMA)}"
@@ -234,7 +234,7 @@ def _portable(folder: Path) -> Path:
 
 
 def _llama(packed: Sequence[Wheel], folder: Path) -> JsonObject:
-    """What the llama.cpp of the bundle was built for. Raises RigError if it does not start here."""
+    """Return what the bundle's llama.cpp was built for. Raises RigError if it does not start here."""
     (wheel,) = (candidate for candidate in packed if candidate.name == LLAMA)
     unpacked = folder / "llama"
     with zipfile.ZipFile(wheel.path) as archive:
@@ -250,10 +250,10 @@ _LARGEST_MANIFEST = 16 << 20
 
 
 def verify(path: Path) -> Bundle:
-    """Read a bundle to the end. Raises RigError if it is not one, or may not be unpacked.
+    """Read a bundle to the end. Raises RigError if it is not one, or must not be unpacked.
 
-    Nothing is written. A checksum in a bundle shows damage alone: who changes a file can change that, too.
-    Whether it is the bundle that somebody made is in the digest, which they can tell you.
+    Nothing is written. A checksum in a bundle only shows damage: whoever changes a file can change that, too.
+    To verify that it is the bundle somebody made, compare its digest with the one they tell you.
     """
     if not path.is_file():
         raise RigError(f"{path}: {'is not a regular file' if path.exists() else 'no such file'}")

@@ -1,7 +1,7 @@
-"""Install rig from the folder that this file lies in. Python's standard library is all it needs.
+"""Install rig from the folder that this file is in. It needs only Python's standard library.
 
 `install.sh` chooses a Python and runs it. Every file is checked against its SHA-256 first. Everything stays
-in this folder: the environment in .venv, and the command `rig`, which knows the models beside it.
+in this folder: the environment in .venv, and the command `rig`, which finds the models beside it.
 """
 
 import hashlib
@@ -17,15 +17,15 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 _FLAGS = {"SSE3": "pni", "AVX512": "avx512f", "AVX512_VBMI": "avx512vbmi"}
-"""What Linux calls an instruction set, where that is not llama.cpp's name in small letters."""
+"""Linux's name for an instruction set, if that is not llama.cpp's name in small letters."""
 _NOT_OF_A_PROCESSOR = {"LLAMAFILE", "OPENMP", "REPACK", "ACCELERATE", "KLEIDIAI"}
 _ENVIRONMENT = (".venv", "pyvenv.cfg")
 _UNPACKED = 1.2
-"""How much of the disk the environment takes, by the size of the wheels: Python compiles what it imports."""
+"""The environment's disk space relative to the size of the wheels: Python compiles what it imports."""
 
 
 def main() -> None:
-    """Check, install, look."""
+    """Check the bundle, install it, and run `rig doctor`."""
     here = Path(__file__).resolve().parent
     try:
         bundle = json.loads((here / "bundle.json").read_text(encoding="utf-8"))
@@ -47,13 +47,13 @@ def main() -> None:
 
 
 def stop(reason: str) -> NoReturn:
-    """One line, and the exit code of a request that cannot be carried out."""
+    """Print a reason on one line, and exit with the code for a request that cannot be carried out."""
     print(f"install: {reason}", file=sys.stderr)
     sys.exit(2)
 
 
 def unsuitable(bundle: Any) -> list[str]:
-    """Why a bundle is not for this Python, system or processor; empty if it is."""
+    """Return why a bundle is not for this Python, system or processor; empty if it is."""
     python = f"{platform.python_implementation()} {sys.version_info[0]}.{sys.version_info[1]}"
     system = sysconfig.get_platform()
     reasons = []
@@ -82,7 +82,7 @@ def _numbers(version: str) -> list[int]:
 
 
 def lacking_instructions(instructions: Any, cpuinfo: Path) -> list[str]:
-    """Of instruction sets, as llama.cpp calls them, those that Linux does not list for an x86 processor."""
+    """Return which instruction sets, named as by llama.cpp, Linux does not list for an x86 processor."""
     try:
         lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -98,12 +98,12 @@ def lacking_instructions(instructions: Any, cpuinfo: Path) -> list[str]:
 
 
 def differing(here: Path, files: Any) -> list[str]:
-    """The files that are missing or not as they were packed."""
+    """Return the files that are missing or not as they were packed."""
     return [name for name, packed in files.items() if _digest(here / name) != packed]
 
 
 def _digest(path: Path) -> Any:
-    """What a bundle lists of a file; None of what is none."""
+    """Return what a bundle lists of a file; None if it is not a readable file."""
     if path.is_symlink() or not path.is_file():
         return None
     try:
@@ -114,7 +114,7 @@ def _digest(path: Path) -> Any:
 
 
 def install(here: Path, bundle: Any) -> None:
-    """Make a new environment, with pip as it is in the bundle, and the command."""
+    """Make a new environment with the wheels, installed by the bundle's own pip, and the command."""
     environment = here / _ENVIRONMENT[0]
     if environment.exists() and not (environment / _ENVIRONMENT[1]).is_file():
         stop(f"{environment}: exists and is not a Python environment; remove it")

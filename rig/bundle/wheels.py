@@ -1,7 +1,7 @@
-"""Wheels of the installed packages, made from the record of each distribution: no network, index or cache.
+"""Make wheels of the installed packages from the record of each distribution: no network, index or cache.
 
 A wheel is a zip archive with a RECORD of its files and their hashes. pip keeps the RECORD when it installs a
-wheel, so the way back is known (PyPA specifications: "Binary distribution format", "Recording installed
+wheel, so the wheel can be rebuilt (PyPA specifications: "Binary distribution format", "Recording installed
 projects").
 """
 
@@ -36,12 +36,12 @@ LEFT_OUT: Mapping[str, tuple[str, ...]] = {"torch": ("torch/test/", "torch/inclu
 
 _TIME = (1980, 1, 1, 0, 0, 0)
 _OF_AN_INSTALLATION = frozenset({"INSTALLER", "REQUESTED", "RECORD", "direct_url.json"})
-"""What pip writes beside what was in the wheel."""
+"""Files that pip adds to those of the wheel."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wheel:
-    """A wheel that is ready. `is_named`: somebody named it, as opposed to one made from what is here."""
+    """A wheel that is ready. `is_named` says that the user named it; if not, it was made from files here."""
 
     name: str
     version: str
@@ -54,11 +54,11 @@ class _WheelFile:
     name: str
     source: Path
     sha256: str | None = None
-    """URL-safe base64 without padding, as RECORD has it; None if nothing is known of the file."""
+    """URL-safe base64 without padding, as in RECORD; None if unknown."""
 
 
 def wheels(folder: Path, named: Iterable[Path] = (), extras: Iterable[str] = ()) -> list[Wheel]:
-    """A wheel in `folder` of everything that rig with these extras needs here, and of pip, by name.
+    """Return wheels of pip and everything that rig with these extras needs here, by name; made in `folder`.
 
     Raises RigError for what is not installed, and for files that are not as they were installed.
     """
@@ -73,7 +73,7 @@ def wheels(folder: Path, named: Iterable[Path] = (), extras: Iterable[str] = ())
 
 
 def _described(path: Path) -> tuple[str, tuple[Path, Distribution]]:
-    """The name of a wheel's distribution, with what it says of itself."""
+    """Return the name of a wheel's distribution, its path and its metadata."""
     try:
         with zipfile.ZipFile(path) as archive:
             (info,) = {info for name in archive.namelist() if (info := _info(name))}
@@ -84,7 +84,9 @@ def _described(path: Path) -> tuple[str, tuple[Path, Distribution]]:
 
 
 def _info(name: str) -> str | None:
-    """The folder of a wheel's metadata, if this is the file in it. Packages inside may have some, too."""
+    """Return the folder of a wheel's metadata if this is its METADATA file; nested packages may have some,
+    too.
+    """
     folder, _, file = name.partition("/")
     return folder if folder.endswith(".dist-info") and file == "METADATA" else None
 
@@ -92,7 +94,7 @@ def _info(name: str) -> str | None:
 def _closure(
     extras: Iterable[str], described: Mapping[str, tuple[Path, Distribution]]
 ) -> dict[str, Distribution]:
-    """What is needed on this platform, by canonical name, with the extras that others ask for."""
+    """Return what is needed on this platform, by canonical name, with the extras that others ask for."""
     needed: dict[str, Distribution] = {}
     left = [
         *((name, "", "a bundle") for name in ROOTS),
@@ -112,13 +114,13 @@ def _closure(
             requirement = Requirement(line)
             if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
                 left += [
-                    (canonicalize_name(requirement.name), asked, name) for asked in ("", *requirement.extras)
+                    (canonicalize_name(requirement.name), more, name) for more in ("", *requirement.extras)
                 ]
     return needed
 
 
 def _packed(name: str, installed: Distribution, folder: Path) -> Path:
-    """Write the wheel of an installed distribution."""
+    """Write the wheel of an installed distribution, and return its path."""
     origin = json.loads(installed.read_text("direct_url.json") or "{}")
     if name == DISTRIBUTION and CHECKOUT is not None:
         members = [*_of_checkout(CHECKOUT), *_of_record(name, installed, only_metadata=True)]
@@ -134,7 +136,7 @@ def _packed(name: str, installed: Distribution, folder: Path) -> Path:
 
 
 def _tag(name: str, installed: Distribution) -> str:
-    """For which Python and platform a wheel is: of several, one that is right here. Tar has short names."""
+    """Return one tag of a wheel that suits this Python and platform; only one, as tar needs short names."""
     tags = message_from_string(installed.read_text("WHEEL") or "").get_all("Tag", [])
     here = set(map(str, sys_tags()))
     suitable = next((tag for tag in tags if tag in here), None)
@@ -144,7 +146,7 @@ def _tag(name: str, installed: Distribution) -> str:
 
 
 def _of_checkout(checkout: Path) -> Iterator[_WheelFile]:
-    """Rig's own files, as pyproject.toml says what goes where in a wheel."""
+    """Yield rig's own files, placed in a wheel as pyproject.toml says."""
     project = tomllib.loads((checkout / "pyproject.toml").read_text(encoding="utf-8"))
     wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
     for source, target in {**{name: name for name in wheel["packages"]}, **wheel["force-include"]}.items():
@@ -156,7 +158,7 @@ def _of_checkout(checkout: Path) -> Iterator[_WheelFile]:
 
 
 def _of_record(name: str, installed: Distribution, *, only_metadata: bool = False) -> Iterator[_WheelFile]:
-    """What was in the wheel of an installed distribution, and not what installing it has added."""
+    """Yield what was in the wheel of an installed distribution, without what installing it has added."""
     if installed.files is None:
         raise RigError(f"{name} has no RECORD here of what was installed; install it with pip")
     for file in installed.files:
@@ -174,7 +176,7 @@ def _of_record(name: str, installed: Distribution, *, only_metadata: bool = Fals
 
 
 def _place(installed: Distribution, file: PackagePath, source: Path) -> str | None:
-    """Where in the wheel a file was; None for a command, which pip makes again from the entry points."""
+    """Return where in the wheel a file was; None for a command, which pip makes again from entry points."""
     if file.parts[0] != "..":
         return file.as_posix()
     if source.parent.name == Path(sysconfig.get_path("scripts")).name:
@@ -187,7 +189,7 @@ def _place(installed: Distribution, file: PackagePath, source: Path) -> str | No
 
 
 def _write(path: Path, name: str, members: Sequence[_WheelFile], info: str) -> None:
-    """The archive: the same bytes for the same files, nothing compressed, as the whole bundle will be."""
+    """Write the archive, uncompressed as the whole bundle will be; the same files give the same bytes."""
     record = io.StringIO()
     rows = csv.writer(record, lineterminator="\n")
     with zipfile.ZipFile(path, "w") as archive:

@@ -1,10 +1,10 @@
 """Ray: what runs in each actor, how many there is room for, and how to call them.
 
-This is the only file that imports it. A model's file is found on a node by its SHA-256, or sent once through
+This is the only file that imports Ray. A model's file is found on a node by its SHA-256, or sent once through
 the object store.
 
-A cluster of this machine listens on the loopback interface alone and takes a token that only its own
-processes have. Its session folder names the process that began it; the next cluster removes what is left of
+A cluster of this machine listens on the loopback interface alone and requires a token that only its own
+processes have. Its session folder names the process that began it; the next cluster removes the folders of
 those that were killed.
 """
 
@@ -36,25 +36,25 @@ if TYPE_CHECKING:
     import psutil
 
 PATIENCE_S = 0.1
-"""How long an actor works before it returns what it has: the live view shows text this often."""
+"""The seconds that an actor works before it returns what it has, so the live view shows text this often."""
 PART = 256 * 2**20
-"""Bytes of a file that are sent in one piece."""
+"""The bytes of a file that are sent in one piece."""
 Progress = tuple[list[tuple[int, Piece]], list[tuple[int, Prediction]]]
 """New text and finished steps, each by slot."""
 MOST = 1_024
-"""Actors at most."""
+"""The most actors of a cluster."""
 ANSWERS_S = 10.0
-"""How many seconds a cluster may take to accept a connection."""
+"""The seconds in which a cluster must accept a connection."""
 
 _RESOURCES = {"num_cpus": "CPU", "num_gpus": "GPU", "memory": "memory"}
-"""What Ray calls a need of an actor where it lists what is free."""
+"""Ray's names for the needs of an actor when it lists what is free."""
 _RAY = "ray"
 _LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
-"""Set to 0, Ray uses the loopback address for everything, as it does on Windows and macOS."""
+"""If this is 0, Ray uses the loopback address for everything, as on Windows and macOS."""
 
 
 def disconnect() -> None:
-    """Disconnect from Ray where this process is connected, and end a cluster that it began.
+    """Disconnect from Ray if this process is connected, and end a cluster that it began.
 
     Otherwise such a cluster would be killed with the thread that began it, and leave processes behind.
     """
@@ -71,7 +71,7 @@ def disconnect() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """A model file as it is on the machine that runs rig."""
+    """A model file on the machine that runs rig."""
 
     path: Path
     sha256: str
@@ -79,17 +79,17 @@ class Weights:
 
     @classmethod
     def of(cls, path: Path) -> "Weights":
-        """The file at a path. Raises RigError if it cannot be read."""
+        """Return the file at a path. Raises RigError if it cannot be read."""
         return cls(path.absolute(), sha256_of(path), path.stat().st_size)
 
     def parts(self) -> Iterator[bytes]:
-        """The file's content, piece by piece."""
+        """Yield the file's content, piece by piece."""
         with self.path.open("rb") as file:
             while part := file.read(PART):
                 yield part
 
     def find(self) -> Path | None:
-        """Where the same file is on this machine: at its own path, among the models, or as it was sent."""
+        """Return where the file is on this machine: at its own path, among the models, or as it was sent."""
         folders = (models_directory(), self._sent.parent)
         others = (path for folder in folders if folder.is_dir() for path in sorted(folder.glob("*.gguf")))
         for path in (self.path, *others):
@@ -98,7 +98,7 @@ class Weights:
         return None
 
     def keep(self, parts: Iterable[bytes]) -> Path:
-        """Write the parts that were sent. Raises RigError if they are not the file."""
+        """Write the parts that were sent and return the file's path. Raises RigError if they are damaged."""
         with temporary_folder(self._sent.parent, "sent") as folder:
             copy = folder / self._sent.name
             with copy.open("wb") as file:
@@ -114,7 +114,7 @@ class Weights:
 
 
 class Worker:
-    """A model in a process of its own, with the pieces of text that nobody has fetched yet."""
+    """A model in its own process, with the pieces of text that nobody has fetched yet."""
 
     def __init__(self, load: Callable[..., Model], weights: Weights | None) -> None:
         self._load = load
@@ -122,11 +122,11 @@ class Worker:
         self._pieces: list[tuple[int, Piece]] = []
 
     def process(self) -> int:
-        """The id of this process on its machine."""
+        """Return the id of this process on its machine."""
         return os.getpid()
 
     def lacks_weights(self) -> bool:
-        """Whether the model's file has to be sent here."""
+        """Return whether the model's file has to be sent here."""
         return self._weights is not None and self._weights.find() is None
 
     def keep(self, *parts: bytes) -> None:
@@ -135,7 +135,7 @@ class Worker:
         self._weights.keep(parts)
 
     def load(self) -> tuple[str, list[str]]:
-        """Load the model: its name, and what a person should know."""
+        """Load the model. Return its name, and notes for people."""
         notes: list[str] = []
         if self._weights is None:
             self._model = self._load(notes.append)
@@ -146,16 +146,16 @@ class Worker:
     def prepare(
         self, opening: Request, slots: int | None, before: Mapping[str, Json] | None
     ) -> tuple[dict[str, Json], int, bool]:
-        """Get ready: the fingerprint, how many steps at once, and whether answers of others are of use."""
+        """Prepare the model. Return its fingerprint, its number of slots, and whether it uses siblings."""
         self._model.prepare(opening, slots, before)
         return dict(self._model.fingerprint), self._model.slots, self._model.uses_siblings
 
     def obstacle(self, opening: Request) -> str | None:
-        """Why no prompt that begins so can be answered, None if it can."""
+        """Return why no prompt that begins like this can be answered; None if it can."""
         return self._model.obstacle(opening)
 
     def advance(self, begun: Sequence[tuple[int, Request]]) -> Progress:
-        """Begin steps, by slot, and go on with all that are under way until there is something to return."""
+        """Begin steps, by slot, and continue all current ones until there is something to return."""
         for slot, request in begun:
             self._model.begin(slot, request, partial(self._listen, slot))
         until = monotonic() + PATIENCE_S
@@ -170,11 +170,11 @@ class Worker:
 
 
 class WorkerLost(Exception):
-    """An actor has ended, or the machine that it was on."""
+    """An actor has ended, or its machine has."""
 
 
 class RayCluster:
-    """A Ray cluster, as far as a model in several actors needs it."""
+    """The part of a Ray cluster's functions that a model in several actors needs."""
 
     def __init__(self, load: Callable[[Notify], Model], address: str, notify: Notify) -> None:
         self._ray = _connected(address, notify)
@@ -192,9 +192,9 @@ class RayCluster:
                 self._needs = {"num_gpus": 1, "num_cpus": 1}
 
     def spawn(self, notify: Notify, *, patience_s: float) -> tuple[str, list[Any]]:
-        """The model's name, and actors that have it loaded: as many as there is room for.
+        """Return the model's name, and actors that have loaded it: as many as there is room for.
 
-        Raises RigError if there is none.
+        Raises RigError if there is room for none.
         """
         count = self._room(patience_s)
         kind = self._ray.remote(**self._needs)(Worker)
@@ -217,16 +217,16 @@ class RayCluster:
         return name, actors
 
     def call(self, actor: Any, name: str, *values: Any) -> Any:
-        """Begin a call of an actor; `result` takes what this returns."""
+        """Begin a call of an actor and return it, for `result`."""
         return getattr(actor, name).remote(*values)
 
     def first(self, calls: Sequence[Any], patience_s: float) -> Any | None:
-        """One of these calls that has ended, None if none has."""
+        """Return one of these calls that has ended; None if none has."""
         ended, _ = self._ray.wait(list(calls), num_returns=1, timeout=patience_s)
         return ended[0] if ended else None
 
     def result(self, call: Any) -> Any:
-        """The result of a call. Raises WorkerLost, and what was raised there."""
+        """Return the result of a call. Raises WorkerLost, and whatever the call raised."""
         try:
             return self._ray.get(call)
         except self._ray.exceptions.RayTaskError as error:
@@ -251,12 +251,12 @@ class RayCluster:
 
 
 def actors_on(node: Mapping[str, float], needs: Mapping[str, float]) -> int:
-    """How many actors with these needs a node has room for."""
+    """Return how many actors with these needs a node has room for."""
     return int(min(node.get(_RESOURCES[name], 0) // need for name, need in needs.items()))
 
 
 def _connected(address: str, notify: Notify) -> Any:
-    """Ray, connected to a cluster. Raises RigError if that is not possible."""
+    """Return Ray, connected to a cluster. Raises RigError if that is not possible."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     if not address:
         os.environ[_LOOPBACK] = "0"
@@ -269,10 +269,10 @@ def _connected(address: str, notify: Notify) -> Any:
     if ray.is_initialized():
         return ray
     if sys.__stderr__ and not faulthandler.is_enabled():
-        # Ray would give it sys.stderr, which the live view has replaced by what is no file.
+        # Ray would pass sys.stderr, which the live view has replaced by something that is not a file.
         faulthandler.enable(sys.__stderr__, all_threads=False)
     quiet = {"log_to_driver": False, "logging_level": "ERROR"}
-    # What else Ray has to say of lost nodes goes to the terminal of whoever watches; `Workers` says it.
+    # Otherwise Ray prints about lost nodes to the terminal, which `Workers` reports already.
     ray._private.worker.print_to_stdstream = lambda *_, **__: None
     try:
         if address:
@@ -287,7 +287,7 @@ def _connected(address: str, notify: Notify) -> Any:
     except RigError:
         disconnect()
         raise
-    except Exception as error:  # Ray raises plain ones, too, where it starts too slowly
+    except Exception as error:  # Ray also raises plain ones if it starts too slowly
         disconnect()
         reason = next(iter(str(error).splitlines()), "") or type(error).__name__
         where = f"ray:{address}: no cluster answers" if address else "ray: Ray does not start on this machine"
@@ -296,7 +296,7 @@ def _connected(address: str, notify: Notify) -> Any:
 
 
 def openness(environment: Mapping[str, str]) -> str:
-    """Who can reach a cluster that listens on the network, by how Ray is told to protect it."""
+    """Describe who can reach a cluster that listens on the network, given Ray's security settings."""
     has_token = environment.get("RAY_AUTH_MODE") == "token"
     is_encrypted = environment.get("RAY_USE_TLS", "").lower() in ("1", "true")
     if has_token and is_encrypted:
@@ -309,9 +309,9 @@ def openness(environment: Mapping[str, str]) -> str:
 
 
 def _check_listeners(ray: Any) -> None:
-    """Raise RigError, and end the cluster, unless all its processes listen on the loopback interface alone.
+    """Raise RigError, and end the cluster, unless its processes listen on the loopback interface alone.
 
-    They are the children of this process, and this process itself.
+    The processes are this one and its children.
     """
     import psutil
 
@@ -332,7 +332,7 @@ def _check_listeners(ray: Any) -> None:
 
 
 def _listeners(process: "psutil.Process") -> Iterator[str]:
-    """The addresses off the loopback interface at which a process listens; none if it has ended."""
+    """Yield the addresses off the loopback interface at which a process listens; none if it has ended."""
     import psutil
 
     with suppress(psutil.NoSuchProcess):
@@ -342,7 +342,7 @@ def _listeners(process: "psutil.Process") -> Iterator[str]:
 
 
 def _sessions() -> list[Path]:
-    """The folders of the clusters that rig began for this user on this machine."""
+    """Return the folders of the clusters that rig began for this user on this machine."""
     return list((_own_folder() / _RAY).glob("session_*_*"))
 
 
@@ -352,9 +352,9 @@ def _own_folder() -> Path:
 
 
 def _session_folder() -> Path:
-    """Where Ray keeps its session; what is left of clusters whose process is gone is removed first.
+    """Return where Ray keeps its session, after removing those of processes that are gone.
 
-    Ray lets everybody write there, also to its sockets, so it is in a folder that only this user can enter.
+    Ray lets everybody write there, even to its sockets, so it is in a folder that only this user can enter.
     Raises RigError if that folder is somebody else's.
     """
     folder = _own_folder()
@@ -369,6 +369,6 @@ def _session_folder() -> Path:
 
 
 def _pid(session: Path) -> int:
-    """The process that began a session: `session_2026-11-24_22-20-12_258272_25760`."""
+    """Return the process that began a session: 25760 in `session_2026-11-24_22-20-12_258272_25760`."""
     number = session.name.rpartition("_")[2]
     return int(number) if number.isdecimal() else 0

@@ -1,4 +1,4 @@
-"""One model in several actors, and what to do if one of them is lost."""
+"""One model in several actors, and what happens if one of them is lost."""
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from rig.models import Model, Notify, OnPiece, PendingStep, Prediction, Request
 
 
 def loader_on(where: str, load: Callable[[Notify], Model]) -> Callable[[Notify], Model]:
-    """What loads the same model in actors of Ray, as in `ray` or `ray:ADDRESS`. Raises RigError for others.
+    """Return a loader of the same model in actors of Ray, as in `ray` or `ray:ADDRESS`. Else raises RigError.
 
     `ray` alone is a cluster of this machine, which ends with the run.
     """
@@ -24,7 +24,7 @@ def loader_on(where: str, load: Callable[[Notify], Model]) -> Callable[[Notify],
 
 @dataclass(slots=True)
 class _Worker:
-    """An actor: its steps `under_way` by its own slots, those `waiting` for each, and its present `call`."""
+    """An actor: its steps `under_way` by its own slots, those `waiting` for each, and its current `call`."""
 
     actor: Any
     waiting: dict[int, deque[PendingStep]] = field(default_factory=lambda: defaultdict(deque))
@@ -35,12 +35,12 @@ class _Worker:
 class Workers(Model):
     """The same model in several actors. Each slot belongs to one of them, so that prompts stay cached.
 
-    The steps of an actor that is lost are asked again of the others: a conversation goes on where it was, as
-    its world is not on the machine that was lost. Where none is left, others are waited for.
+    The steps of a lost actor are requested again from the others: a conversation continues where it was, as
+    its world is not on the lost machine. If no actor is left, new ones are waited for.
     """
 
     AGAIN_S = 120.0
-    """For how long actors are waited for when all are lost."""
+    """The seconds to wait for actors when all are lost."""
 
     name = ""
     fingerprint: Mapping[str, Json] = {}
@@ -57,7 +57,7 @@ class Workers(Model):
         self.name, self._actors = cluster.spawn(notify, patience_s=self.AGAIN_S)
 
     def prepare(self, opening: Request, slots: int | None, before: Mapping[str, Json] | None = None) -> None:
-        """Get all actors ready in the same way: the first decides what is left open."""
+        """Prepare all actors in the same way: the first decides what is left open."""
         self._opening = opening
         first, *others = [worker.actor for worker in self._workers] or self._actors
         prepared = self._ask(first, "prepare", opening, slots, before)
@@ -69,18 +69,18 @@ class Workers(Model):
         self._assign_slots()
 
     def obstacle(self, opening: Request) -> str | None:
-        """Why no prompt that begins so can be answered, None if it can; the first actor knows."""
+        """Return why no prompt that begins like this can be answered; None if the first actor can."""
         obstacle: str | None = self._ask(self._workers[0].actor, "obstacle", opening)
         return obstacle
 
     def begin(self, slot: int, request: Request, on_piece: OnPiece) -> None:
-        """Give a step to the actor that the slot belongs to."""
+        """Queue a step for the actor that the slot belongs to."""
         worker, own = self._homes[slot]
         worker.waiting[own].append(PendingStep(slot, request, on_piece))
         self._send(worker)
 
     def advance(self) -> list[tuple[int, Prediction]]:
-        """Wait a second at most for an actor that has text or finished steps."""
+        """Wait at most a second for an actor that has text or finished steps. Return the finished ones."""
         busy = [worker for worker in self._workers if worker.call is not None]
         ended = self._cluster.first([worker.call for worker in busy], 1.0)
         if ended is None:
@@ -109,9 +109,9 @@ class Workers(Model):
         self._workers, self._actors = [], []
 
     def _alike(self, actors: Sequence[Any]) -> Iterator[_Worker]:
-        """Those of the actors that, made ready, answer as the first does; the others are ended."""
-        asked = "prepare", self._opening, self._slots_each, self.fingerprint
-        calls = [self._cluster.call(actor, *asked) for actor in actors]
+        """Yield the actors that, once prepared, answer as the first does; the others are ended."""
+        request = "prepare", self._opening, self._slots_each, self.fingerprint
+        calls = [self._cluster.call(actor, *request) for actor in actors]
         for actor, call in zip(actors, calls, strict=True):
             if self._result(call)[0] == self.fingerprint:
                 yield _Worker(actor)
@@ -119,12 +119,12 @@ class Workers(Model):
                 self._cluster.end(actor)
 
     def _assign_slots(self) -> None:
-        """Share the slots out among the actors that there are."""
+        """Distribute the slots among the actors."""
         homes = [(worker, own) for own in range(self._slots_each) for worker in self._workers]
         self._homes = {slot: homes[slot % len(homes)] for slot in range(self.slots)}
 
     def _send(self, worker: _Worker) -> None:
-        """Let an actor continue with what it has and take on what waits, unless it is busy."""
+        """Let an actor continue its steps and begin waiting ones, unless it is busy."""
         if worker.call is not None:
             return
         begun = []
@@ -136,7 +136,7 @@ class Workers(Model):
             worker.call = self._cluster.call(worker.actor, "advance", begun)
 
     def _replace(self, lost: _Worker) -> None:
-        """Give the steps of a lost actor to the others, or to new ones where there are none."""
+        """Give the steps of a lost actor to the others, or to new ones if there are none."""
         jobs = [*lost.under_way.values(), *(job for jobs in lost.waiting.values() for job in jobs)]
         self._workers.remove(lost)
         self._notify(f"{self.name}: an actor was lost; others take over {counted(len(jobs), 'step')}")

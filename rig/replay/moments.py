@@ -15,21 +15,21 @@ from rig.store import Cell, StoredArm, StoredRun
 from rig.tasks import PlayedTurn, Task
 
 _BATCH = 512
-"""Tokens of a prompt that are read at once, unless a run says otherwise."""
+"""The tokens of a prompt that are read at once, unless a run says otherwise."""
 
 
 class Moment(NamedTuple):
-    """An event, and the seconds since the one before."""
+    """An event, and the seconds since the previous one."""
 
     after_s: float
     event: Event
 
 
 class StoredEvents:
-    """Turns of a run in, events out. Turns of one conversation have to come in order.
+    """Converts turns of a run into events. Turns of one conversation have to come in order.
 
-    `earlier` conversations were finished before the telling begins and are not told. If `seeded`, the arms'
-    sums begin with all that is stored.
+    `earlier` conversations were finished before and are not replayed. If `seeded`, the arms' sums begin with
+    all that is stored.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class StoredEvents:
                 self._tallies[arm.position] = Totals(arm.counts, arm.speed, Counter(arm.errors))
 
     def start(self) -> events.RunStarted:
-        """The first event."""
+        """Return the first event."""
         run = self.run
         return events.RunStarted(
             run=run.id,
@@ -75,9 +75,9 @@ class StoredEvents:
     def turn(
         self, where: Where, played: PlayedTurn, score: Counts | None, *, is_counted: bool = True
     ) -> Iterator[Moment]:
-        """The events of a stored turn; `score` is its conversation's if this was the last turn.
+        """Yield the events of a stored turn; `score` is its conversation's if this was the last turn.
 
-        A turn that is not counted is in the sums already.
+        A turn that is not counted is already in the sums.
         """
         yield from self._begin_arm(where.arm)
         self._through.discard(where.arm)
@@ -98,7 +98,7 @@ class StoredEvents:
             yield Moment(0, events.ConversationFinished(where, score, tally.counts, tally.speed, errors))
 
     def end(self, run: StoredRun) -> Iterator[Moment]:
-        """What ends a run that was told as far as it is stored: its arms with their stored numbers."""
+        """Yield the events that end a run: its arms with their stored numbers, and the run."""
         self.run = run
         for arm in run.arms:
             if arm.fingerprint is not None or arm.failure is not None:
@@ -128,17 +128,17 @@ class StoredEvents:
     def _arm_through(self, arm: StoredArm) -> Moment:
         self._through.add(arm.position)
         tally = self._tallies[arm.position]
-        told = arm.decided or (serving.in_short(arm.attribution) if arm.attribution else None)
-        ended = tally.counts, tally.speed, dict(tally.errors), arm.failure, told
+        verdict = arm.decided or (serving.in_short(arm.attribution) if arm.attribution else None)
+        ended = tally.counts, tally.speed, dict(tally.errors), arm.failure, verdict
         return Moment(0, events.ArmFinished(arm.position, *ended))
 
 
 def turn_moments(where: Where, task: Task, played: PlayedTurn) -> Iterator[Moment]:
-    """What happened within a turn, from its start to its last prediction.
+    """Yield what happened within a turn, from its start to its last prediction.
 
-    Verdicts are as they are stored, final once the conversation is finished. Predictions take as long as they
-    did when they were made; what is left of the turn's time lies before its calls are judged. A turn that was
-    made along with others counts less time than its predictions took, which then take less here.
+    Verdicts are as stored, which is final once the conversation is finished. Predictions take as long as they
+    did when they were made; the rest of the turn's time passes before its calls are judged. A turn made along
+    with others has less time than its predictions took, so these are shortened.
     """
     expected = task.expected(played.turn)
     yield Moment(0, events.TurnStarted(where, played.turn, *expected))
@@ -161,7 +161,7 @@ def turn_moments(where: Where, task: Task, played: PlayedTurn) -> Iterator[Momen
 
 
 def _tempo(played: PlayedTurn) -> tuple[float, float]:
-    """By how much a turn's predictions are shortened to take its time, and the seconds beside a step."""
+    """Return the factor that shortens a turn's predictions to its time, and the other seconds per step."""
     usages = [step.prediction.usage for step in played.steps]
     spent = sum(usage.prefill_s + usage.decode_s for usage in usages)
     pace = played.wall_s / spent if spent > played.wall_s > 0 else 1.0
@@ -169,7 +169,7 @@ def _tempo(played: PlayedTurn) -> tuple[float, float]:
 
 
 def _reading(usage: Usage) -> list[tuple[float, tuple[int, int]]]:
-    """(seconds, tokens read, tokens of the prompt) before each batch of a prompt that had to be read."""
+    """Return (seconds, (tokens read, tokens of the prompt)) before each batch of a prompt that was read."""
     if not usage.prefill_s:
         return []
     starts = range(usage.cached_tokens, max(usage.prompt_tokens, usage.cached_tokens + 1), _BATCH)
@@ -178,7 +178,7 @@ def _reading(usage: Usage) -> list[tuple[float, tuple[int, int]]]:
 
 
 def _pieces(prediction: Prediction) -> Iterator[tuple[float, str, int, bool]]:
-    """(seconds, text, tokens, forced) of each piece; decoding is taken to be even over the chosen tokens."""
+    """Yield (seconds, text, tokens, forced) of each piece; chosen tokens are assumed to take equally long."""
     runs, usage = _token_runs(prediction), prediction.usage
     chosen = sum(not forced for _, _, forced in runs)
     token_s = usage.decode_s / chosen if chosen else 0.0
@@ -190,7 +190,8 @@ def _pieces(prediction: Prediction) -> Iterator[tuple[float, str, int, bool]]:
 
 
 def _token_runs(prediction: Prediction) -> list[tuple[int, int, bool]]:
-    """(characters, tokens, forced) of tokens that came together: a chosen one, or those the grammar forced.
+    """Return (characters, tokens, forced) of tokens that came together: a chosen one, or a run of forced
+    ones.
 
     A prediction stored without its tokens' characters comes in as many equal pieces as it has tokens.
     """

@@ -1,4 +1,4 @@
-"""Play a stored run as if it happened now, steered, and continue with what is stored in the meantime."""
+"""Replay a stored run under a viewer's control, and continue with what is stored meanwhile."""
 
 import math
 from collections import deque
@@ -14,32 +14,32 @@ from rig.running.control import Control, Stopped
 from rig.store import Cell, Follower, Runs, StoredRun, TurnEntry
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, math.inf)
-"""Times as fast as it was. The last shows every turn whole, without the pieces of text it was made of."""
+"""Multiples of the original speed. The last shows every turn whole, without the pieces of its text."""
 
 SLOWEST = 0.001
-"""Slower than this would be to stand still."""
+"""The lowest speed; a lower one would be like standing still."""
 
 
 class Sought(Exception):
-    """Somebody wants to be elsewhere in the run, which has to be told from its beginning for that."""
+    """A viewer wants to be elsewhere in the run, so it must be replayed from its beginning."""
 
 
 POLL_S = 0.3
-"""How long to wait before the next look at a store in which nothing changed."""
+"""The seconds between two checks of a store in which nothing changed."""
 
 PRESENCE_S = 1.0
-"""How often to look whether the process that writes a run is still there."""
+"""The seconds between two checks whether the process that writes a run is still there."""
 
 
 class Player(Control):
-    """Emits the events of a stored run; each turn takes the time it took, at the speed of the moment.
+    """Emits the events of a stored run; each turn takes its original time, divided by the current speed.
 
-    Its controls are for any thread, the waiting that they apply to is for the one that plays. Pausing holds
-    at once, not after the turn. Stopping ends the replay; the run is not touched.
+    Controls may be called from any thread; waiting is for the one that plays. A pause holds immediately, not
+    after the turn. Stopping ends the replay; the run is not affected.
 
-    A run in progress is played one turn behind: a turn is played once it is stored. Of several that wait only
-    the newest takes its time. With `stay`, the end of the run is not the end of playing: one can still seek,
-    and a run that is resumed is followed again, until `stop`.
+    A run in progress is played one turn behind: a turn is played once it is stored. If several are waiting,
+    only the newest takes its time. With `stay`, playing continues after the end of the run: one can still
+    seek, and a run that is resumed is followed again, until `stop`.
     """
 
     STOPPING = "no longer watching; the run is not touched"
@@ -47,38 +47,38 @@ class Player(Control):
     def __init__(
         self, store: Path, run: str, *, speed: float = 1.0, at_end: bool = False, stay: bool = False
     ) -> None:
-        """Play a run from its beginning, or from its end, which goes for one in progress. What comes before
-        the end is in `earlier` then and not played.
+        """Play a run from its beginning or, with `at_end` or if it is in progress, from its end. The
+        conversations before the end are in `earlier` then and not played.
 
-        Raises RigError when there is no such run.
+        Raises RigError if there is no such run.
         """
         super().__init__()
         self.speed = speed
-        """How many times as fast as it was; infinite for as fast as possible."""
+        """A multiple of the original speed; infinite for as fast as possible."""
         self._stepping = False
         self._sought: Where | None = None
         self._is_sought = False
         self.slept_s = 0.0
-        """Seconds that `sleep` let pass of the turn that is played."""
+        """The seconds of the current turn that have passed in `sleep`."""
         self.until: Where | None = None
-        """The conversation before which nothing is waited for."""
+        """The conversation to hurry to, without waiting."""
         self.hurry = False
-        """Whether what is played now is history already, so that nothing is waited for."""
+        """Whether playing lags behind the run, so that it does not wait."""
         self.store = store
         with Runs.open(store) as runs:
             self.stored: StoredRun = runs.get(run)
             self.conversations = {task.name: task for task in runs.conversations(self.stored)}
         self.run = self.stored.id
         self.earlier: list[Cell] = []
-        """Finished conversations that are not played."""
+        """The finished conversations that are not played."""
         self.is_running = self.stored.is_running
         """Whether somebody is writing the run."""
         self.is_live = False
-        """Whether everything that is stored was played."""
+        """Whether everything that is stored has been played."""
         self.is_over = False
-        """Whether the end of the run was played."""
+        """Whether the end of the run has been played."""
         self.has_played = False
-        """Whether a turn was played in its time, not only told as what had happened before."""
+        """Whether any turn was played, rather than only reported as history."""
         self._done_s = 0.0
         self._at_end = at_end or self.is_running
         self._stay = stay
@@ -92,22 +92,22 @@ class Player(Control):
             self._changed.notify_all()
 
     def faster(self) -> None:
-        """Play at the next of the speeds."""
+        """Play at the next higher speed."""
         self.set_speed(min((speed for speed in SPEEDS if speed > self.speed), default=SPEEDS[-1]))
 
     def slower(self) -> None:
-        """Play at the speed before."""
+        """Play at the next lower speed."""
         self.set_speed(max((speed for speed in SPEEDS if speed < self.speed), default=SPEEDS[0]))
 
     def step(self) -> None:
-        """Show the rest of the turn being played, or the whole next one, and pause there."""
+        """Show the rest of the current turn, or the whole next one, and pause there."""
         with self._changed:
             self.is_paused = True
             self._stepping = True
             self._changed.notify_all()
 
     def seek(self, where: Where | None) -> None:
-        """Go on at the beginning of this conversation, or of the run."""
+        """Continue from the beginning of this conversation, or of the run."""
         with self._changed:
             self._sought, self._is_sought = where, True
             self._changed.notify_all()
@@ -150,12 +150,12 @@ class Player(Control):
             raise Sought
 
     def start_at(self, where: Where) -> None:
-        """Begin with this conversation instead, before playing has begun."""
+        """Begin with this conversation instead. Must be called before playing."""
         self.until = where
         self._at_end = False
 
     def find(self, conversation: str, arm: int = 0, repeat: int = 0) -> Where:
-        """A conversation of the run. Raises RigError when it has none such."""
+        """Return the place of a conversation in the run. Raises RigError if there is none."""
         if (
             conversation not in self.conversations
             or arm not in range(len(self.stored.arms))
@@ -169,19 +169,19 @@ class Player(Control):
 
     @property
     def position_s(self) -> float:
-        """Seconds of the run that were played or are known."""
+        """The seconds of the run before the current position."""
         return self._done_s + self.slept_s
 
     @property
     def remaining_s(self) -> float | None:
-        """Seconds until the end of the run, if the turns that are still to be made take as long as others."""
+        """The seconds until the end of the run, if turns yet to be made take as long as others."""
         if self.is_over or not self._turns:
             return None
         unmade = max(self.stored.turns - self._turns, 0) if self.is_running else 0
         return max(self._ahead_s - self.slept_s, 0.0) / self.speed + unmade * self._turns_s / self._turns
 
     def play(self, emit: Emit) -> StoredRun:
-        """Play to the end, or until stopped; the run as it is stored then. Raises RigError and StoreError."""
+        """Play to the end, or until stopped; return the stored run. Raises RigError and StoreError."""
         with Follower.follow(self.store, self.run) as follower:
             while True:
                 try:
@@ -203,7 +203,7 @@ class Player(Control):
                     return follower.run()
 
     def _play(self, follower: Follower, emit: Emit) -> None:
-        """From the beginning, or from what is known, to the end of the run."""
+        """Play from the beginning, or from what is known, to the end of the run."""
         self.is_over = self.is_live = self.hurry = False
         follower.changed()
         with follower.snapshot():
@@ -239,7 +239,7 @@ class Player(Control):
         self._end(follower, events, emit)
 
     def _new(self, follower: Follower, last: int) -> list[TurnEntry]:
-        """Turns that were stored after the one of this id."""
+        """Return the turns that were stored after the one with this id."""
         new = follower.entries(last) if follower.changed() else []
         seconds = sum(entry.wall_s for entry in new)
         self._turns += len(new)
@@ -248,7 +248,7 @@ class Player(Control):
         return new
 
     def _next(self, follower: Follower, last: int) -> list[TurnEntry]:
-        """The same, once there are any; none when nobody is there to make them."""
+        """Wait for such turns and return them; return none if nobody is there to make them."""
         self.hurry, self.until, self.is_live, self._ahead_s = False, None, True, 0.0
         looked = float("-inf")
         while True:

@@ -1,1 +1,1 @@
-"""Earlier predictions: read from files, scored again, executed again, written for other tools."""
+"""Earlier predictions: read from files, scored again, executed again, and written for other tools."""

@@ -1,4 +1,4 @@
-"""The texts of a stored run that no rule can judge: each pair once, to ask a person about."""
+"""The texts of a stored run that no rule can judge: each pair is put to a person once."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ from rig.tasks import numbered
 
 @dataclass(frozen=True, slots=True)
 class Unsettled:
-    """A pair of texts where it was first met, and how many predicted calls hang on it."""
+    """A pair of texts where it first occurred, and how many predicted calls depend on it."""
 
     where: Where
     arm: str
@@ -28,7 +28,7 @@ class Unsettled:
 
     @property
     def said(self) -> list[tuple[str, str]]:
-        """The conversation up to the call, as (who, what)."""
+        """The conversation up to the call, as (role, text)."""
         task, lines = self.scored.conversation, []
         for turn in task.known_turns or sorted(self.scored.turns):
             if turn > self.doubt.turn:
@@ -40,7 +40,7 @@ class Unsettled:
         return lines
 
     def as_json(self, *, is_blind: bool = True) -> JsonObject:
-        """Where it is, both texts, and what was said before. It is blind to whose text it is by default."""
+        """Return its place, both texts and the conversation before; unless `is_blind`, also the arm."""
         return {
             **({} if is_blind else {"arm": self.arm}),
             "conversation": self.where.conversation,
@@ -52,7 +52,7 @@ class Unsettled:
 
 
 class Adjudication:
-    """The questions of a stored run that nobody has answered, in order, and where answers go.
+    """The questions of a stored run that nobody has answered, in order, and the file for answers.
 
     Raises RigError if there is no such run, or its conversations cannot be scored again.
     """
@@ -65,20 +65,20 @@ class Adjudication:
         self.answered = 0
 
     def answer(self, question: Unsettled, *, same: bool | None) -> None:
-        """Keep an answer, for good; None takes it back. Raises RigError if that cannot be written."""
+        """Store an answer permanently; None takes it back. Raises RigError if that cannot be written."""
         add_answers(self.file, [Answer.now(question.doubt.expected, question.doubt.got, same=same)])
         self.answered += -1 if same is None else 1
 
 
 def _unsettled(store: Path, run: StoredRun, setup: Setup) -> list[Unsettled]:
-    """What is unclear in the finished conversations of a run, each pair of texts once, in order."""
+    """Return what is unclear in the finished conversations of a run, each pair of texts once, in order."""
     by_pair: dict[tuple[str, str], Unsettled] = {}
     for where, scored in scored_again(store, run, setup):
         calls = {(doubt.pair, doubt.turn, doubt.step): doubt for doubt in scored.score.doubts}
         for doubt in calls.values():
             met = by_pair.get(doubt.pair) or Unsettled(where, run.arms[where.arm].name, scored, doubt)
             by_pair[doubt.pair] = replace(met, times=met.times + 1)
-    # Not arm by arm, which would tell whose text it is.
+    # Not arm by arm, which would reveal whose text it is.
     place = {name: number for number, name in enumerate(run.conversations)}
     return sorted(
         by_pair.values(),
@@ -88,7 +88,7 @@ def _unsettled(store: Path, run: StoredRun, setup: Setup) -> list[Unsettled]:
 
 _SYSTEM = "You compare two texts and say whether they mean the same. Be strict about facts."
 _LONGEST = 2_000
-"""Characters of each text that the model reads."""
+"""The most characters of each text that the model reads."""
 
 _TOOL = ToolDoc(
     "compare_texts",
@@ -106,7 +106,7 @@ _TOOL = ToolDoc(
 
 
 class Opinion(NamedTuple):
-    """What a model said, `same` being None if it said nothing that can be used; `reason` is its own."""
+    """A model's opinion and its `reason`; `same` is None if it said nothing usable."""
 
     model: str
     same: bool | None
@@ -114,14 +114,14 @@ class Opinion(NamedTuple):
 
 
 class Opinions:
-    """Asks a model. Its answers are held to a form by the grammar that tool calls are held to."""
+    """Asks a model for opinions. A grammar constrains its answers, as it does tool calls."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
         model.prepare(self._request(), 1)
 
     def of(self, unsettled: Unsettled) -> Opinion:
-        """What the model says of a pair."""
+        """Return the model's opinion of a pair."""
         doubt = unsettled.doubt
         about = f"Both are the {doubt.argument} of {doubt.tool}."
         texts = f"Text 1: {doubt.expected[:_LONGEST]}\nText 2: {doubt.got[:_LONGEST]}"
@@ -133,7 +133,7 @@ class Opinions:
         return Opinion(self._model.name, same, str(reason or "no answer"))
 
     def close(self) -> None:
-        """Let go of the model."""
+        """Release the model."""
         self._model.close()
 
     @staticmethod

@@ -16,17 +16,17 @@ from rig.store import Runs, StoredRun
 FlatFormat = Literal["csv", "jsonl", "parquet"]
 
 _JSON = frozenset({"arguments", "response", "differences", "expected", "got"})
-"""Columns that hold JSON. As JSON lines they become values, as CSV they stay text."""
+"""Columns that hold JSON. In JSON lines they become values; in CSV they stay text."""
 
 
 def flat_lines(
     runs: Runs, run: StoredRun, view: str, form: FlatFormat, *, raw: bool = False
 ) -> Iterator[str]:
-    """The rows of a run in this view, as the lines of a file, in the order in which the run was planned.
+    """Yield the rows of a run in this view as lines of a file, in the order in which the run was planned.
 
     Columns are those of docs/reference/store.md. CSV begins with their names and is quoted as in RFC 4180; an
-    absent value is an empty cell there, and null as JSON. Cells that a spreadsheet would execute are made
-    inert unless they are wanted `raw`.
+    absent value is an empty cell there, and null in JSON. Cells that a spreadsheet would execute are made
+    inert unless `raw`.
     """
     rows = runs.view(view, run)
     if form == "csv":
@@ -35,7 +35,7 @@ def flat_lines(
 
 
 def write_lines(lines: Iterable[str], path: Path) -> int:
-    """Write lines to a new file, all or nothing. Returns how many; RigError where it cannot be written."""
+    """Write lines to a new file, all or nothing, and return their number. Raises RigError if it cannot."""
     written = 0
     with writing(path) as file:
         for line in lines:
@@ -45,10 +45,10 @@ def write_lines(lines: Iterable[str], path: Path) -> int:
 
 
 def write_parquet(runs: Runs, run: StoredRun, view: str, path: Path) -> int:
-    """Write the rows of a run in this view to a new Parquet file, all or nothing. Returns how many.
+    """Write the rows of a run in this view to a new Parquet file, all or nothing. Return their number.
 
-    A column is of integers, of floating-point numbers, or else of texts, by what is in it; JSON stays text.
-    Raises RigError if pyarrow is not installed, and where the file cannot be written.
+    A column has integers, floating-point numbers, or else texts, depending on its values; JSON stays text.
+    Raises RigError if pyarrow is not installed, or the file cannot be written.
     """
     try:
         arrow = import_module("pyarrow")
@@ -81,11 +81,11 @@ def write_parquet(runs: Runs, run: StoredRun, view: str, path: Path) -> int:
 
 
 _BATCH = 10_000
-"""Rows that are held at once."""
+"""The number of rows in memory at once."""
 
 
 def _kind(types: set[type]) -> type:
-    """The type of a column by the types of its values."""
+    """Return the type of a column from the types of its values."""
     kinds = types - {type(None)}
     if kinds and kinds <= {int}:
         return int

@@ -19,7 +19,7 @@ from rig.toolbox.diff import WorldDiff
 
 @dataclass(frozen=True, slots=True)
 class Reexecuted:
-    """The call `step` of an assistant turn, the `number`th, as it was recorded and as it is executed now."""
+    """The call `step` of an assistant turn, the `number`th, as it was recorded and as executed now."""
 
     turn: int
     number: int
@@ -29,7 +29,7 @@ class Reexecuted:
     differs: bool
 
     def as_json(self) -> JsonObject:
-        """The request, and both outcomes."""
+        """Return the request and both outcomes."""
         return {
             "turn": self.number,
             "position": self.turn,
@@ -42,7 +42,7 @@ class Reexecuted:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What the call `step` of a turn did. `differs`: its response is not the recorded one now."""
+    """What the call `step` of a turn changed. `differs` says that its response is not the recorded one."""
 
     turn: int
     step: int
@@ -50,15 +50,15 @@ class Effect:
     differs: bool
 
     def as_json(self) -> JsonObject:
-        """The diff, and whether the response differs."""
+        """Return the diff, and whether the response differs."""
         return {"position": self.turn, "step": self.step, "differs": self.differs, **self.diff.as_json()}
 
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """The effects of a task's calls, numbered in their turns.
+    """The effects of a task's calls, by their place.
 
-    `other_world` says that the world is not the one the run was made in, so that effects may differ, too.
+    `other_world` says that the world is not the one that the run was made in, so effects may differ, too.
     """
 
     by_call: Mapping[StepPlace, Effect]
@@ -66,7 +66,7 @@ class Effects:
 
 
 def require_world(setup: Setup) -> Setup:
-    """The setup, if it can execute calls. Raises RigError if it cannot."""
+    """Return the setup if it can execute calls. Raises RigError if it cannot."""
     if not setup.has_world:
         raise RigError(
             f"the method {setup.method.name} has no world: its calls change nothing, and return nothing"
@@ -75,11 +75,11 @@ def require_world(setup: Setup) -> Setup:
 
 
 def reexecute(task: Task, played: Mapping[int, PlayedTurn], setup: Setup) -> Iterator[tuple[Reexecuted, Any]]:
-    """Execute every predicted call again, each turn in the world that it begins in, which comes too.
+    """Execute every predicted call again, in the world that its turn begins in, which is yielded with it.
 
-    Responses differ unless they are equal as JSON. Errors are equal as such: their texts are the simulator's
-    own, and count only where a match depends on them. Raises RigError if the task cannot start in this
-    world.
+    Responses differ unless they are equal as JSON. Errors count as equal whatever their texts, which are the
+    simulator's own, except where a match depends on the text. Raises RigError if the task cannot start in
+    this world.
     """
     truths = [call for turn in task.known_turns for call in task.expected(turn).calls]
     for turn, world in setup.worlds(task, played):
@@ -93,7 +93,7 @@ def reexecute(task: Task, played: Mapping[int, PlayedTurn], setup: Setup) -> Ite
 
 
 def effects(task: Task, played: Mapping[int, PlayedTurn], setup: Setup) -> Iterator[Effect]:
-    """The effect of each call, in the world as the turn's earlier calls leave it.
+    """Yield the effect of each call, in the world as the turn's earlier calls leave it.
 
     Raises RigError if the task cannot start in this world.
     """
@@ -106,9 +106,9 @@ def effects(task: Task, played: Mapping[int, PlayedTurn], setup: Setup) -> Itera
 
 
 def effects_of(run: StoredRun, transcript: Transcript) -> Effects:
-    """The effects of a stored task's calls, in the world that the run names.
+    """Return the effects of a stored task's calls, in the world that the run names.
 
-    Raises RigError when there is no such world, or the task cannot start in it.
+    Raises RigError if there is no such world, or the task cannot start in it.
     """
     setup = require_world(setup_of(run))
     made_in = next((arm.fingerprint for arm in run.arms if arm.name == transcript.arm), None) or {}
@@ -118,7 +118,7 @@ def effects_of(run: StoredRun, transcript: Transcript) -> Effects:
 
 
 def _differ(recorded: ExecutedCall, executed: ExecutedCall, truths: Sequence[ExecutedCall]) -> bool:
-    """Whether a call executed again came out otherwise, as far as that can matter to a score."""
+    """Return whether a repeated call had a different outcome in a way that can matter to a score."""
     if recorded.exception is None or executed.exception is None:
         same_kind = recorded.exception is None and executed.exception is None
         return not same_kind or _canonical(recorded.response) != _canonical(executed.response)
@@ -128,5 +128,5 @@ def _differ(recorded: ExecutedCall, executed: ExecutedCall, truths: Sequence[Exe
 
 
 def _canonical(response: Json) -> str:
-    """Equal for equal JSON, which Python's == is not: there true is 1, and NaN is not NaN."""
+    """Return a text that is equal for equal JSON; Python's == confuses true with 1, and NaN is not NaN."""
     return json.dumps(response, sort_keys=True)

@@ -1,4 +1,4 @@
-"""Prepare a method again: as a stored run had it, or for predictions in files."""
+"""Prepare a method again, as a stored run had it or for predictions in files."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,10 +17,10 @@ from rig.store import StoredRun, Transcript
 def setup_of(
     run: StoredRun, threshold: float | None = None, answers: Path | None = None, **changes: Any
 ) -> Setup:
-    """The method of a stored run, ready as it was but for `changes` by name that are not None.
+    """Return the method of a stored run, ready as it was except for `changes` by name that are not None.
 
-    `answers` is the file of what people said of unclear texts; without it nothing is to be graded, and the
-    run's reader is left alone. Raises RigError for what the method does not know, for what cannot be had, and
+    `answers` is the file of people's answers on unclear texts; without it nothing can be graded, and the
+    run's reader is not loaded. Raises RigError for what the method does not know, for what is missing, and
     for files that the run names and the user does not.
     """
     method = methods.get(run.declaration.method)
@@ -33,7 +33,7 @@ def setup_of(
 
 
 def settings_of(run: StoredRun) -> tuple[Settings, ...]:
-    """The method's settings of every arm of a run: as the run's options say, and its fingerprint in its case.
+    """Return the method's settings of every arm, from the run's options and the arm's fingerprint.
 
     Raises RigError for what the method does not know.
     """
@@ -69,14 +69,14 @@ def _require_named(run: StoredRun, values: Mapping[str, Any]) -> None:
 
 
 def places_of_path(run: StoredRun, transcript: Transcript) -> frozenset[StepPlace]:
-    """Where these steps are in a stored task whose steps say what they follow; else nowhere."""
+    """Return where the steps are that lead to the answer of a stored task, if it was a search."""
     if all(step.parent is None for played in transcript.turns.values() for step in played.steps):
         return frozenset()
     arm = next(number for number, arm in enumerate(run.arms) if arm.name == transcript.arm)
     try:
         setup, settings = setup_of(run), settings_of(run)[arm]
     except RigError:
-        # What the method needs for it is not here, or nobody said that it may be opened.
+        # Something that the method needs is missing, or the user has not named it.
         return frozenset()
     path = setup.path(transcript.conversation, tuple(transcript.turns.values()), settings)
     leading = {id(step) for step in path or ()}
@@ -89,7 +89,7 @@ def places_of_path(run: StoredRun, transcript: Transcript) -> frozenset[StepPlac
 
 
 def folders_of(place: Path) -> list[Path]:
-    """Where predictions are: the place itself, or the folders in it where it has no file of its own."""
+    """Return the folders of predictions: the place itself or, if it has no files itself, those below."""
     if not place.is_dir() or any(place.glob("*.json")):
         return [place]
     return sorted({path.parent for path in files_below(place)}) or [place]
@@ -103,11 +103,11 @@ def setup_for_files(
     options: tuple[str, ...] = (),
     **changes: Any,
 ) -> list[tuple[Method, Setup]]:
-    """The method whose predictions are in these files, or the one of that `name`, ready as by default but for
-    the `changes`: `options` are those that it alone knows, each as `NAME=VALUE`.
+    """Return each method whose predictions are in these files, or the one with that `name`, ready with the
+    default settings and `changes`. `options` are those that only it knows, each as `NAME=VALUE`.
 
-    Where methods share files there may be several; each gets the options that it knows. Raises RigError for
-    one that none knows.
+    If methods share files there may be several; each gets the options that it knows. Raises RigError for an
+    option that none knows.
     """
     folder = place if name is not None else folders_of(place)[0]
     candidates = methods.of_results(folder, name)

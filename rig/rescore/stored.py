@@ -25,7 +25,7 @@ from rig.tasks import PlayedTurn, Task, numbered
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A conversation, what was predicted at its turns, and what a grader makes of that.
+    """A conversation, the predictions at its turns, and what a grader makes of them.
 
     `repeat` counts the times that a run's arm played it.
     """
@@ -50,7 +50,7 @@ class Scored:
         }
 
     def as_json(self) -> JsonObject:
-        """Metrics, and for each predicted call and each ground-truth call whether it was matched."""
+        """Return the metrics, and whether each predicted call and each ground-truth call was matched."""
         score, task = self.score, self.conversation
         calls = [
             {"turn": turn, "step": step, "tool": executed.name}
@@ -91,8 +91,8 @@ def score_run(
 ) -> None:
     """Score every finished conversation of a run and store the scores beside those it has.
 
-    Each is given to `take` once its score is stored, arm by arm; nothing of it is kept here. Raises RigError
-    when the run is being written by another process, or when the store cannot be written.
+    Each is passed to `take` once its score is stored, arm by arm; nothing is kept here. Raises RigError when
+    the run is being written by another process, or when the store cannot be written.
     """
     with RunWriter.claim(store, run.id, GraderInfo.of(setup.grader)) as writer:
         for where, scored in scored_again(store, run, setup):
@@ -101,7 +101,7 @@ def score_run(
 
 
 def scored_again(store: Path, run: StoredRun, setup: Setup) -> Iterator[tuple[Where, Scored]]:
-    """Every finished conversation of a run with what a grader makes of it now. Nothing is stored."""
+    """Yield every finished conversation of a run with what a grader makes of it now. Nothing is stored."""
     arms = settings_of(run)
     with Runs.open(store) as runs:
         for where, transcript in runs.finished(run):
@@ -111,10 +111,10 @@ def scored_again(store: Path, run: StoredRun, setup: Setup) -> Iterator[tuple[Wh
 
 
 def score_files(place: Path, method: Method, setup: Setup) -> dict[str, list[Scored]]:
-    """Score the predictions of a file, or of all files of a folder and of those in it, by folder.
+    """Score the predictions in a file, or in a folder and the folders below it, by folder.
 
-    Files of one task are repeats of it, in the order of their names. Raises RigError if it is not one, and
-    where the method reads no such files.
+    Files of the same task are its repeats, in the order of their names. Raises RigError for a file that is
+    not one, and if the method reads no such files.
     """
     files = paper.of_method(method.name)
     scored: dict[str, list[Scored]] = {}
@@ -134,11 +134,11 @@ def score_files(place: Path, method: Method, setup: Setup) -> dict[str, list[Sco
 
 
 def export_run(store: Path, run: StoredRun, setup: Setup, directory: Path) -> list[Path]:
-    """Write every finished task of a run as the method's upstream reads it.
+    """Write every finished task of a run in the format of the method's upstream.
 
-    An arm's tasks are lines of one file, one repeat after the other; or each is a file, and several arms, and
-    repeats, have folders of their own. All are there in the end, or none. Raises RigError if the method
-    writes neither, and unless the directory is new or empty and can be written.
+    An arm's tasks are lines of one file, one repeat after the other; or each is a file, and several arms or
+    repeats have their own folders. Either all files are written or none. Raises RigError if the method writes
+    neither, and unless the directory is new or empty and can be written.
     """
     upstream = paper.of_method(run.declaration.method)
     if not upstream.writes:
@@ -146,7 +146,7 @@ def export_run(store: Path, run: StoredRun, setup: Setup, directory: Path) -> li
     written: list[Path] = []
     lines: dict[Path, TextIO] = {}
     arms = settings_of(run)
-    # Of conversations, one is in memory.
+    # Only one conversation is in memory at a time.
     with Runs.open(store) as runs, filling(directory) as folder, ExitStack() as files:
         for where, transcript in runs.finished(run):
             task, settings, arm = transcript.conversation, arms[where.arm], run.arms[where.arm].name
@@ -170,13 +170,13 @@ def export_run(store: Path, run: StoredRun, setup: Setup, directory: Path) -> li
 
 
 def _file_name(name: str) -> str:
-    """Any name in a form that can stand in a path."""
+    """Return any name in a form that can be part of a path."""
     safe = quote(name.encode("utf-8", "backslashreplace"), safe=" ()+,=@")
     return safe.replace(".", "%2E") if not safe.strip(".") else safe
 
 
 def import_run(store: Path, method: Method, recorded: RecordedRun, name: str | None = None) -> str:
-    """Store a recorded run with the scores that the method gives; its id. Raises RigError as storing does."""
+    """Store a recorded run, scored by the method, and return its id. Raises RigError if that fails."""
     check_writable(store)
     options = Options(models=(), method=method.name, set=recorded.options)
     values = options.first_values(method)

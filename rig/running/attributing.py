@@ -1,6 +1,6 @@
-"""A served arm held against the same file in process: which turns differ, why, and when each calls at all.
+"""Compare a served arm with the same file in process: which turns differ, why, and when each calls at all.
 
-The requests are made again from what is stored: an episode is resumed up to a turn, and answered as it was.
+The requests are rebuilt from what is stored: an episode is resumed up to a turn, with the stored answers.
 """
 
 from collections import Counter
@@ -20,14 +20,14 @@ from rig.running.stored_state import StoredState
 from rig.tasks import PlayedTurn, Task, turn_number
 
 MOST = 200
-"""Differing turns of an arm that are looked into."""
+"""The most differing turns of an arm that are examined."""
 LEVEL = 0.05
 _Place: TypeAlias = tuple[Task, int, int]
 """A task, the repeat and the turn."""
 
 
 def reference_of(plan: Plan, position: int) -> int | None:
-    """The file that a served arm is held against: the nearest before that was played in the same way."""
+    """Return the file that a served arm is compared with: the nearest earlier one with the same settings."""
     arm = plan.arms[position]
     if not arm.is_served:
         return None
@@ -55,9 +55,9 @@ class TwinComparison:
         self._triggers: dict[str, Counter[str]] = {name: Counter() for _, name in self._episodes}
 
     def attributed(self, served: Model, load: Callable[[], Model]) -> JsonObject:
-        """What differs and why, for the store. The reference is loaded only if anything does.
+        """Return what differs and why, for the store. The reference is loaded only if anything does.
 
-        `follows` are turns whose history differed, `others` those not looked into.
+        `follows` counts the turns whose history differed, `others` those that were not examined.
         """
         from rig.serving.attribution import ReferenceModel, attribute
         from rig.serving.model import ServedModel
@@ -91,9 +91,10 @@ class TwinComparison:
         }
 
     def _differing(self) -> Iterator[tuple[_Place, tuple[Request, Prediction], Prediction, bool]]:
-        """Each turn whose answers differ or are odd: the request, and both answers at the first step that is.
+        """Yield each turn whose answers differ or are odd: its place, request, and both answers at the first
+        such step.
 
-        The last says whether the turn counts as the same all the same.
+        The last value says whether the turn counts as alike nevertheless.
         """
         for repeat, name in self._episodes:
             played = [self._state.played(Where(arm, name, repeat)) for arm in self._arms]
@@ -120,7 +121,7 @@ class TwinComparison:
     def _request(
         self, position: int, task: Task, repeat: int, turns: Sequence[PlayedTurn], step: int
     ) -> Request | None:
-        """What an arm was asked at a step of the last of these turns; None if somebody else was."""
+        """Return the arm's request at a step of the last of these turns; None if another role's."""
         plan = self._state.plan
         where = Where(position, task.name, repeat)
         episode = plan.setup.start(task, plan.arms[position].settings, where, lambda _event: None, 0)
@@ -134,7 +135,7 @@ class TwinComparison:
         return ask.request if ask.role == plan.method.roles[0] else None
 
     def _count(self, name: str, ours: Sequence[Prediction], theirs: Sequence[Prediction]) -> None:
-        """Whether each calls when the turn begins, and how many of the server's calls a schema takes."""
+        """Count whether each calls as the turn begins, and how many of the server's calls fit a schema."""
         mine, other = _calls(ours[0]), _calls(theirs[0])
         kind = ("tp" if mine else "fp") if other else ("fn" if mine else "tn")
         calling = [message for message in theirs if _calls(message)]
@@ -142,7 +143,7 @@ class TwinComparison:
         self._triggers[name]["valid"] += sum(message.call is not None for message in calling)
 
     def _noise_band(self) -> list[float] | None:
-        """The least and the mean trigger F1 of the reference's repeats against each other; None of one."""
+        """Return the least and the mean trigger F1 between the reference's repeats; None for a single one."""
         turns: dict[int, dict[tuple[str, int], bool]] = {}
         for repeat, name in self._episodes:
             for played in self._state.played(Where(self._arms[0], name, repeat)):
@@ -156,7 +157,7 @@ _KINDS = ("tp", "fp", "fn", "tn", "calling", "valid")
 
 
 def _rates(counts: Mapping[str, Any]) -> JsonObject:
-    """Trigger F1 and schema accuracy as the K2 vendor verifier has them, over conversations."""
+    """Return trigger F1 and schema accuracy as the K2 vendor verifier defines them, over conversations."""
     hits = 2 * counts["tp"]
     estimates = {
         "trigger_f1": interval(hits, hits + counts["fp"] + counts["fn"], LEVEL),
@@ -172,7 +173,7 @@ def _f1(reference: dict[tuple[str, int], bool], other: dict[tuple[str, int], boo
 
 
 def _messages(played: PlayedTurn) -> list[Prediction]:
-    """What was predicted in a turn, message by message: a message's calls are one prediction again."""
+    """Return the predictions of a turn by message: the calls of one message are one prediction again."""
     messages: list[Prediction] = []
     for step in played.steps:
         call = step.prediction.call
@@ -188,7 +189,7 @@ def _differ(mine: Prediction, theirs: Prediction) -> bool:
 
 
 def _is_odd(mine: Prediction, theirs: Prediction) -> bool:
-    """Whether answers count as the same, though a client less lenient than rig's may not read them so."""
+    """Return whether answers count as alike, but might not to a client less lenient than rig's."""
     names = [[list(call.arguments) for call in message.calls] for message in (mine, theirs)]
     words = [message.content.strip() for message in (mine, theirs)]
     notes = theirs.salvage.startswith(("arguments", "two calls"))
@@ -198,7 +199,7 @@ def _is_odd(mine: Prediction, theirs: Prediction) -> bool:
 
 
 def _calls(message: Prediction) -> bool:
-    """Whether an answer calls, be the call valid or not."""
+    """Return whether an answer calls a tool, validly or not."""
     is_call_of_server = message.raw.startswith('{"content": ') and '"tool_calls"' in message.raw
     return message.call is not None or (
         message.error is ErrorKind.INVALID and (is_call_of_server or "{" in message.raw)

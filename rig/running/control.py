@@ -15,14 +15,14 @@ class Stopped(Exception):
 
 
 class Control:
-    """Asked by the runner between turns; `stop` is also heeded between steps and pieces of text.
+    """The controls of a run, checked between turns; `stop` is also checked between steps and pieces of text.
 
     A display through which a person can answer sets `takes_answers`. `is_paused`: the run waits, or will wait
-    before its next turn. `question` is what a person is asked just now.
+    before its next turn. `question` is what a person is being asked.
     """
 
     STOPPING = "stopping after this step; Ctrl-C again to kill"
-    """The line for a person who asked to stop."""
+    """The message to a person who asked to stop."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -32,24 +32,24 @@ class Control:
         self.question: PersonAsked | None = None
 
     def pause(self) -> None:
-        """Wait before the next turn until resumed or stopped."""
+        """Pause before the next turn, until resumed or stopped."""
         with self._changed:
             self.is_paused = True
 
     def resume(self) -> None:
-        """Go on after a pause."""
+        """Continue after a pause."""
         with self._changed:
             self.is_paused = False
             self._changed.notify_all()
 
     def stop(self) -> None:
-        """Stop after the current step; what is stored can be resumed."""
+        """Stop after the current step. The run can be resumed from what is stored."""
         with self._changed:
             self.is_stopped = True
             self._changed.notify_all()
 
     def skip(self, where: Where) -> None:
-        """Leave a conversation unfinished: after its turn if it is under way, else when it would begin."""
+        """Leave a conversation unfinished: after its current turn, or before it begins."""
         with self._changed:
             self._skipped.add(where)
 
@@ -59,25 +59,25 @@ class Control:
             raise Stopped
 
     def wait(self) -> None:
-        """Between turns: return when the run may go on. Raises Stopped if it was asked to stop."""
+        """Wait, between turns, until the run may go on. Raises Stopped if it was asked to stop."""
         with self._changed:
             self._changed.wait_for(lambda: self.is_stopped or not self.is_paused)
         self.check()
 
     def ask(self, question: PersonAsked) -> None:
-        """Ask a person; `wait_for_answer` has what they say."""
+        """Ask a person; `wait_for_answer` returns what they say."""
         with self._changed:
             self.question, self._answer = question, None
 
     def answer(self, text: str) -> None:
-        """Say what a person was asked for. Ignored where nothing was asked."""
+        """Answer the question that a person was asked. Ignored if there is none."""
         with self._changed:
             if self.question is not None:
                 self.question, self._answer = None, text
                 self._changed.notify_all()
 
     def wait_for_answer(self) -> str:
-        """What the person who was asked says. Raises Stopped if the run was asked to stop instead."""
+        """Return what the person who was asked says. Raises Stopped if the run was asked to stop instead."""
         with self._changed:
             self._changed.wait_for(lambda: self.is_stopped or self._answer is not None)
             answer, self.question, self._answer = self._answer, None, None
@@ -86,7 +86,7 @@ class Control:
         return answer
 
     def take_skip(self, where: Where) -> bool:
-        """Whether this conversation is to be skipped now; asking uses the wish up."""
+        """Return whether to skip this conversation now, and forget the request."""
         with self._changed:
             is_skipped = where in self._skipped
             self._skipped.discard(where)
@@ -94,7 +94,7 @@ class Control:
 
 
 HUMAN = "human"
-"""What a person is called where a model could be named."""
+"""The name of a person in place of a model's."""
 
 
 class Person(Model):
@@ -107,7 +107,7 @@ class Person(Model):
         self._control: Control | None = None
 
     def join(self, control: Control) -> None:
-        """Take part in a run. Raises RigError if its display takes no answers."""
+        """Join a run. Raises RigError if its display takes no answers."""
         if not control.takes_answers:
             raise RigError("a person plays a role of this run; let them answer with --display tui or plain")
         self._control = control
@@ -117,7 +117,7 @@ class Person(Model):
         return {"engine": HUMAN}
 
     def predict(self, request: Request, on_piece: OnPiece) -> Prediction:
-        """What the person says. Raises Stopped if they leave instead."""
+        """Return what the person says. Raises Stopped if they leave instead."""
         assert self._control is not None
         text = self._control.wait_for_answer()
         on_piece(Piece(text, tokens=0))

@@ -1,4 +1,4 @@
-"""Courses: whatever asks models for predictions, several at once, and how tasks are played as such."""
+"""Courses, which ask models for predictions, several at once, and tasks played as courses."""
 
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Mapping
@@ -21,9 +21,9 @@ from rig.store import RunWriter
 from rig.tasks import PlayedTurn, Task
 
 Asking: TypeAlias = Generator[Ask | None, Prediction | None, None]
-"""A course under way: it asks and is sent what was predicted.
+"""A running course: it yields requests and is sent the predictions.
 
-It yields None to be held while the run is paused, and is sent None to begin and to go on after a pause.
+It yields None to wait while the run is paused, and is sent None to begin and to continue after a pause.
 """
 
 
@@ -34,10 +34,10 @@ def drive(
     control: Control,
     resumed: Callable[[], None] = lambda: None,
 ) -> None:
-    """Take courses through the models, by role, in order, `slots` at once, until all are through.
+    """Run courses in order, `slots` at once, with models by role, until all are finished.
 
-    Several roles may have the same model. `resumed` is called after each pause. Raises Stopped when the run
-    is stopped while it is paused; what a course or a model raises comes through.
+    Several roles may have the same model. `resumed` is called after each pause. Raises Stopped if the run is
+    stopped while it is paused; exceptions of courses and models are passed on.
     """
     waiting = deque(courses)
     under_way: dict[int, tuple[TaskCourse, Asking]] = {}
@@ -50,7 +50,7 @@ def drive(
     }
 
     def go_on(slot: int, prediction: Prediction | None) -> None:
-        """Let a course take in what was predicted, and pass on what it asks next."""
+        """Send a course its prediction, and pass on its next request."""
         course, asking = under_way[slot]
         try:
             ask = asking.send(prediction)
@@ -86,7 +86,7 @@ def drive(
 
 
 class Clock:
-    """What an arm costs, and how long displays and turns take."""
+    """Measures what an arm costs, and how long displays and turns take."""
 
     def __init__(self, plan: Plan, emit: Emit) -> None:
         self._listener = emit
@@ -102,20 +102,20 @@ class Clock:
         self._display_s += perf_counter() - began
 
     def begin_arm(self, before: Costs) -> None:
-        """Count what an arm costs from now, beside what it had cost when the run was interrupted."""
+        """Measure an arm's costs from now, in addition to those before the run was interrupted."""
         self._before, self._display_s, self._meter = before, 0.0, CostMeter()
 
     def begin_turn(self) -> None:
-        """Count the time of turns from now."""
+        """Measure the time of turns from now."""
         self._since, self._cpu_since = perf_counter(), process_time()
 
     def costs(self) -> Costs:
-        """The arm's costs so far."""
+        """Return the arm's costs so far."""
         assert self._meter is not None
         return self._before + replace(self._meter.read(), display_s=self._display_s)
 
     def share(self, played: PlayedTurn) -> PlayedTurn:
-        """A turn with the time since the turn that ended before it, which it may have begun before.
+        """Return a turn with the time since the previous turn ended, even if it had begun before that.
 
         So the times of turns add up to what the run took, however many are played at once.
         """
@@ -125,7 +125,7 @@ class Clock:
 
 @dataclass(slots=True)
 class ArmSession:
-    """What the tasks of an arm need of the run while they are played."""
+    """What the tasks of an arm need from the run while they are played."""
 
     state: StoredState
     control: Control
@@ -137,12 +137,12 @@ class ArmSession:
     has_skipped: bool = False
 
     def emit_unless_stopped(self, event: Event) -> None:
-        """Within a turn: raises Stopped, through the model or the method, to abandon the turn."""
+        """Emit an event within a turn. Raises Stopped, which abandons the turn, if the run was stopped."""
         self.control.check()
         self.clock.emit(event)
 
     def announce(self, where: Where, ask: Ask) -> None:
-        """Tell of a role that is to speak, if a person plays it."""
+        """Announce a request if a person plays its role."""
         if isinstance(self.models.get(ask.role), Person):
             request = ask.request
             place = where, request.key.turn, request.key.step, ask.role
@@ -151,7 +151,7 @@ class ArmSession:
             self.clock.emit(question)
 
     def skips(self, where: Where, turns_left: int) -> bool:
-        """Whether a person wants this task left for a later resume."""
+        """Return whether a person wants this task left for a later resume, and emit that it is skipped."""
         if not self.control.take_skip(where):
             return False
         self.has_skipped = True
@@ -161,20 +161,20 @@ class ArmSession:
 
 
 class TaskCourse:
-    """What is left of a task, as a course: it is played turn by turn, and every turn is stored."""
+    """The rest of a task, as a course: it is played turn by turn, and every turn is stored."""
 
     def __init__(self, session: ArmSession, where: Where, task: Task) -> None:
         self._session, self._where, self._task = session, where, task
         self._siblings: dict[tuple[int, int, str], Sibling] = {}
 
     def listen(self, ask: Ask, piece: Piece) -> None:
-        """Hear of text as it is generated. What this raises ends all courses under way."""
+        """Emit text as it is generated. An exception here ends all running courses."""
         key, where = ask.request.key, self._where
         content = piece.text, piece.tokens, piece.forced, ask.role, piece.thought, piece.read
         self._session.emit_unless_stopped(events.PieceGenerated(where, key.turn, key.step, *content))
 
     def begin(self, slot: int) -> Asking:
-        """Start asking. Of the courses with the same `slot` only one is under way at a time."""
+        """Start asking. Of the courses with the same `slot`, only one runs at a time."""
         session, where = self._session, self._where
         emit, deciding = session.clock.emit, session.deciding
         if deciding is not None and deciding.is_over(where.arm):
@@ -212,7 +212,7 @@ class TaskCourse:
             emit(moved)
 
     def _announced(self, playing: Playing) -> Playing:
-        """The turn, with everybody who is asked announced."""
+        """Play a turn, announcing every request."""
         prediction = None
         while True:
             try:
@@ -238,5 +238,5 @@ class TaskCourse:
         session.clock.emit(events.TurnFinished(self._where, played.turn, totals.counts, totals.speed))
 
     def _left(self, done: int) -> int:
-        """How many turns are still to be played, 0 if nobody knows."""
+        """Return how many turns are still to be played, 0 if unknown."""
         return max(len(self._task.known_turns) - done, 0)

@@ -1,13 +1,13 @@
 """Runs until a verdict: which arms are still undecided, and which conversations they play next.
 
 Every arm is compared with the first, conversation by conversation in the plan's random order. A conversation
-counts once both have finished it and all those before it, so it does not matter which ends first. Where the
-first got a conversation wrong, no arm can lose it. So it counts as one that ended alike, which is the worst
-that it can be, and is not played until wins matter.
+counts once both have finished it and all those before it, so it does not matter which ends first. If the
+first arm got a conversation wrong, no arm can lose it. So it counts as one that ended alike, the worst case,
+and is not played until wins matter.
 
 Every arm plays the first conversation. From then on they take turns in blocks, with the first arm ahead. So
-no arm plays more conversations than it takes to decide on it, and where memory does not hold the models of
-all arms, each is loaded a dozen times instead of once for every conversation.
+no arm plays more conversations than it takes to decide on it, and if memory does not hold the models of all
+arms, each is loaded a dozen times instead of once for every conversation.
 """
 
 import math
@@ -21,7 +21,7 @@ from rig.store import Cell
 from rig.tasks import Task
 
 ROUNDS = 16
-"""How often every model is loaded, about, at most."""
+"""Roughly the most times that every model is loaded."""
 
 CAUTION = Remark(
     "the run looked at its results after every conversation and stopped arms by them, and arms did not play"
@@ -34,7 +34,7 @@ Visit = tuple[int, list[tuple[Where, Task]]]
 
 
 class Deciding:
-    """What a run until a verdict knows. Told of finished conversations, it says what to play next."""
+    """The state of a run until a verdict. It takes in finished conversations and says what to play next."""
 
     def __init__(self, plan: Plan, size: float, cells: Iterable[Cell]) -> None:
         self._plan = plan
@@ -50,7 +50,7 @@ class Deciding:
         self._begin(size)
 
     def _begin(self, size: float) -> None:
-        """Look at what earlier starts of the run left."""
+        """Evaluate what earlier starts of the run left."""
         others = range(1, len(self._plan.arms))
         repeats, tasks = self._plan.repeats, len(self._plan.tasks)
         self._test = LossTest(size, tasks, arms=max(len(others), 1), step=1 / repeats)
@@ -59,7 +59,7 @@ class Deciding:
             self._evidence[arm] = self._test.evidence(self.differences(arm))
 
     def finished(self, where: Where, counts: Counts) -> list[EvidenceMoved]:
-        """Take in a conversation that an arm has finished. Returns what that tells about which arms."""
+        """Take in a conversation that an arm has finished. Return the arms' evidence that this changed."""
         self._won[where] = OutcomeBounds.of(self._plan.declaration, counts)
         moved = []
         for arm in self.undecided if where.arm == 0 else [where.arm]:
@@ -74,7 +74,7 @@ class Deciding:
         return moved
 
     def _unplayed(self, arm: int) -> dict[Where, int]:
-        """The conversations of an arm that are not finished, with their turns that are still to be played."""
+        """Return the unfinished conversations of an arm, with the number of turns still to be played."""
         return {
             where: max(len(task.known_turns) - self._turns.get(where, 0), 0)
             for task in self._plan.tasks
@@ -83,40 +83,40 @@ class Deciding:
         }
 
     def differences(self, arm: int) -> DifferenceBounds:
-        """What the arm made of conversations less what the first made of them, as far as both have come."""
+        """Return the arm's outcomes minus the first's, for the conversations that both have finished."""
         outcomes = ((self._outcomes(0, task), self._outcomes(arm, task)) for task in self._plan.tasks)
         return DifferenceBounds.of_outcomes(outcomes, self._plan.repeats)
 
     def _outcomes(self, arm: int, task: Task) -> list[OutcomeBounds]:
-        """What an arm made of a conversation, as often as it has finished it."""
+        """Return an arm's outcomes of a conversation, one for each time that it has finished it."""
         return [self._won[where] for where in self._repeats(arm, task) if where in self._won]
 
     @property
     def undecided(self) -> list[int]:
-        """The arms that are to be played further."""
+        """The arms that still have to be played."""
         open_arms = (arm for arm, evidence in self._evidence.items() if evidence.found is None)
         return [arm for arm in open_arms if arm not in self._failed]
 
     def is_over(self, arm: int) -> bool:
-        """Whether the arm is played no further; the first is, as long as there is another to be decided."""
+        """Return whether the arm is played no further; the first is played while any other is undecided."""
         return arm not in self.undecided if arm else not self.undecided
 
     @property
     def is_complete(self) -> bool:
-        """Whether every arm has played every conversation after all."""
+        """Whether every arm has played every conversation nevertheless."""
         return not any(self._unplayed(arm) for arm in range(len(self._plan.arms)))
 
     def decided(self, arm: int) -> str | None:
-        """What was found of an arm, in a line, or that unclear texts decide it."""
+        """Return the verdict on an arm, in a line, or that unclear texts decide it; else None."""
         evidence = self._evidence.get(arm)
         return evidence.text if evidence and (evidence.found or evidence.is_for_texts) else None
 
     def failed(self, arm: int) -> None:
-        """Give an arm up; without the first there is nothing to hold the others against."""
+        """Give an arm up; without the first, the others cannot be compared and are given up too."""
         self._failed |= set(range(len(self._plan.arms))) if arm == 0 else {arm}
 
     def visits(self) -> Iterator[Visit]:
-        """Which arm plays what next, until all is decided. Each is played before the next is asked for."""
+        """Yield which arm plays what next, until all is decided. Play each before requesting the next."""
         for arm in (0, *self.undecided):
             yield from self._visit(arm, self._plan.tasks[:1])  # so that each is known to work
         before = -1
@@ -130,14 +130,14 @@ class Deciding:
             reached = self._plan.tasks[: self._soonest + blocks * block]
             yield from self._visit(0, reached)
             for arm in self.undecided:
-                # Where the first got nothing right, nor may have, no arm can lose.
+                # Where the first arm got nothing right, even at most, no arm can lose.
                 can_lose = [task for task in reached if any(won.most for won in self._outcomes(0, task))]
                 yield from self._visit(arm, can_lose)
                 if self._test.wins_matter(self.differences(arm)):
                     yield from self._visit(arm, reached)
 
     def _visit(self, arm: int, tasks: Sequence[Task]) -> Iterator[Visit]:
-        """What an arm has not played of these, unless it has been decided on."""
+        """Yield what an arm has not played of these, unless it has been decided on."""
         left = [
             (where, task) for task in tasks for where in self._repeats(arm, task) if where not in self._won
         ]

@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from rig.engine.files.adapters import Adapter
 
 Loader: TypeAlias = Callable[[Notify], Model]
-"""Loads a model when its turn comes, with whom to tell what a person should know. Raises RigError."""
+"""Loads a model when its turn comes; the argument receives notes for people. Raises RigError."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arm:
     """A model to evaluate, how tasks are put to it, and who plays the other roles.
 
-    Arms that follow one another and have the very same `load` share what it loads; `others` likewise. What of
-    a loaded model is one arm's alone, `adapt` sets before the arm's first task. It may raise RigError.
-    `file` is what is loaded, if it is a file: arms that follow one another share its weights.
+    Consecutive arms that have the very same `load` share what it loads, and likewise with `others`. `adapt`
+    sets up what is one arm's alone in a loaded model, before the arm's first task; it may raise RigError.
+    `file` is the file that is loaded, if it is one: consecutive arms share its weights.
     """
 
     name: str
@@ -52,10 +52,10 @@ class Arm:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """A run that looks for where success breaks: the `levels` of an option, the lowest first, in words.
+    """A run that searches for where success breaks: the `levels` of an option, lowest first, in words.
 
-    `curves` are the arms by level, for each file and whatever else tells arms apart. `size` is the loss that
-    is a break, a fraction.
+    `curves` are the arms by level, for each file and whatever else distinguishes arms. `size` is the loss
+    that counts as a break, a fraction.
     """
 
     levels: tuple[str, ...]
@@ -67,14 +67,14 @@ class Sweep:
 class Plan:
     """All that a run needs.
 
-    `recipe` is stored, so that the run can be planned again. With `resume` the run is in the store already:
-    its arms that failed are tried again, with `retry_failed` also turns that failed by the machine, and if
-    that is False not even arms. With `until` arms are played until it is clear whether they lose so much, a
-    fraction, against the first; the tasks are in a random order then. `caution` has to be said wherever the
-    run's rates are printed, `faults` are lines on tasks that could not be read and are left out.
-    `is_elsewhere`: the models are on other machines, so that no time measured here says what they took.
-    `loss` is the loss of success that arms are compared for, a fraction, if there is a question. A `sweep`
-    plays levels in the order that finds the break soonest; its tasks are in a random order, too.
+    `recipe` is stored, so that the run can be planned again. With `resume` the run is already in the store:
+    its failed arms are tried again; if `retry_failed` is True, so are turns that the machine failed, and if
+    it is False not even arms. With `until`, arms are played until it is clear whether they lose that much, a
+    fraction, against the first. `caution` has to be printed wherever the run's rates are; `faults` are lines
+    on tasks that could not be read and are left out. With `is_elsewhere`, the models are on other machines,
+    so no time measured here is theirs. `loss` is the loss of success that arms are compared for, a fraction,
+    if any. A `sweep` plays levels in the order that finds the break soonest. With `until` or `sweep`, the
+    tasks are in a random order.
     """
 
     run: str
@@ -97,25 +97,25 @@ class Plan:
 
     @property
     def shortfall(self) -> str:
-        """That these conversations cannot show the loss, even if nothing flips; empty if they might."""
+        """A warning if these conversations cannot show the loss even if nothing flips; else empty."""
         if self.loss is None or len(self.arms) < 2 or self.declaration.success_metric is None:
             return ""
-        # Kept from runs of one arm, which are to start fast.
+        # Imported here so that runs of one arm start fast.
         from rig.rates.power import ALPHA, Spread
 
         number, level = len(self.tasks), ALPHA / (len(self.arms) - 1)
         detectable = Spread(0.0).detectable(number, level, self.repeats)
         if detectable is not None and detectable <= self.loss:
             return ""
-        shown = "no loss" if detectable is None else f"a loss above {100 * detectable:.0f} points at best"
+        finding = "no loss" if detectable is None else f"a loss above {100 * detectable:.0f} points at best"
         return (
-            f"{counted(number, 'conversation')} can show {shown}, not one of {100 * self.loss:g} (--loss);"
+            f"{counted(number, 'conversation')} can show {finding}, not one of {100 * self.loss:g} (--loss);"
             " `rig plan` says what it takes"
         )
 
     @property
     def declaration(self) -> Declaration:
-        """What is counted, and what must be said about it."""
+        """What is counted, and the remarks that must be made about it."""
         declaration = self.method.declaration_of(self.tasks)
         for arm in self.arms:
             if dials := getattr(arm.settings, "stress", None):
@@ -127,7 +127,7 @@ class Plan:
 
     @property
     def grader(self) -> GraderInfo:
-        """Who scores, as the store keeps it."""
+        """The grader, as the store keeps it."""
         return GraderInfo.of(self.setup.grader)
 
     def check(self) -> None:
@@ -151,7 +151,7 @@ class Plan:
                 self.setup.check(task, settings)
 
     def as_new_run(self) -> NewRun:
-        """What the store records about the run at its beginning."""
+        """Return what the store records about the run when it begins."""
         return NewRun(
             id=self.run,
             name=self.name,
@@ -166,7 +166,8 @@ class Plan:
 def longest_requests(
     setup: Setup, settings: Iterable[Settings], tasks: Sequence[Task]
 ) -> tuple[Request, ...]:
-    """Of each task the longest request, by characters, if everybody does what is right, with these settings.
+    """Return each task's longest request, by characters, with each of the settings if all roles play
+    correctly.
 
     Raises RigError for a method without models that know what is right.
     """
@@ -189,18 +190,18 @@ def longest_requests(
 
 
 AGAIN, EXACT = "again", "exact"
-"""What the names of the arms end with that `noise` adds."""
+"""How the names of the arms end that `noise` adds."""
 
 _OF_SERVERS = (
     *("max_tokens", "thinking_tokens", "sampling", "temperature", "seed", "parallel", "format"),
     *("tool_choice", "several_calls", "thinking", "dialect", "timeout"),
 )
-"""The settings of the engine that a served model has, too."""
+"""The engine's settings that a served model has as well."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Variant:
-    """A model under one name: its loaders, by the label of the engine's settings, and what is set then."""
+    """A model under one name: its loaders by the label of the engine's settings, and how to adapt it."""
 
     name: str
     loaders: Mapping[str, Loader]
@@ -208,7 +209,7 @@ class _Variant:
     file: Path | None = None
 
     def load(self, label: str, notify: Notify) -> Model:
-        """Load it with all that is to be set."""
+        """Load the model, and adapt it."""
         model = self.loaders[label](notify)
         if self.adapt is not None:
             self.adapt(model)
@@ -224,13 +225,13 @@ def make_arms(
     roles: Mapping[str, Sequence[str]],
     adapters: Sequence["Adapter | None"] = (),
 ) -> tuple[Arm, ...]:
-    """Models × settings of the engine × adapters × settings of the method × players, in this order.
+    """Return an arm for each model × engine settings × adapter × method settings × players, in this order.
 
-    The settings are by label: what an arm's name says of them, empty if there is only one. Arms that
-    differ in adapters and the method's settings alone share a loader, and so the weights; a model that the
-    method knows has no engine to be set, and takes no adapter. `roles` say who plays the roles that are not
-    evaluated, one or several for each, with the first engine's settings. Raises RigError for a model that is
-    none, for an adapter that does not fit one, and for a role that nobody plays.
+    The settings are by label: what an arm's name says about them, empty if there is only one. Arms that
+    differ only in adapters and the method's settings share a loader, and so the weights. A model that the
+    method knows has no engine settings and takes no adapter. `roles` names the players, one or several, of
+    each role that is not evaluated; they have the first engine's settings. Raises RigError for an unknown
+    model, an adapter that does not fit, and a role that nobody plays.
     """
     loaders: dict[str, Loader] = {name: partial(_known, make) for name, make in method.models(tasks).items()}
     casts = _casts(method, roles, settings)
@@ -272,7 +273,7 @@ def make_arms(
 def _casts(
     method: Method, roles: Mapping[str, Sequence[str]], settings: Mapping[str, Settings]
 ) -> dict[str, dict[str, dict[str, str]]]:
-    """Who can play with whom, by the label of the settings: players by role, by what an arm's name says."""
+    """Return who can play with whom, by the settings' label: players by role, by what an arm's name says."""
     unknown = sorted(roles.keys() - set(method.roles[1:]))
     if unknown:
         others = ", ".join(method.roles[1:]) or "none"
@@ -295,7 +296,7 @@ def _casts(
 
 
 def _stem(model: str) -> str:
-    """A model's name, or that of its file."""
+    """Return a model's name, or its file's name without the ending."""
     return Path(model).stem if model.endswith(".gguf") else model
 
 
@@ -313,10 +314,10 @@ def _known(make: Callable[[], Model], _: Notify) -> Model:
 def _engine_variants(
     text: str, engines: Mapping[str, EngineSettings], adapters: Sequence["Adapter | None"]
 ) -> list[_Variant]:
-    """A served model, or a model file without an adapter, or with each of several, which share loaders."""
+    """Return a served model, or a model file with each of the adapters, which share loaders."""
     if opening.is_url(text):
         return [_served_variant(text, engines)]
-    # Kept from the oracle, which is to start fast: reading GGUF files takes an import of its own.
+    # Imported here so that the oracle starts fast, as it reads no GGUF files.
     from rig.engine.files.info import inspect
     from rig.engine.files.registry import resolve
 
@@ -337,7 +338,7 @@ def _engine_variants(
 
 
 def _served_variant(url: str, engines: Mapping[str, EngineSettings]) -> _Variant:
-    """A served model. Settings that differ in what only files have are the same to it."""
+    """Return a served model. Settings that differ only in what files have are the same for it."""
     loaders: dict[str, Loader] = {}
     distinct: set[tuple[EngineSettings, bool]] = set()
     name = url

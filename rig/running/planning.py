@@ -1,4 +1,4 @@
-"""What the user asked for, and the plan that is made of it: models, tasks and world, all of it checked."""
+"""The options of the user, and the plan made from them: models, tasks and world, all checked."""
 
 import itertools
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 class Options(SimpleNamespace):
     """The options of a run (`rig.options`), as the user gave them. Stored with the run, for resuming it.
 
-    Each is an attribute. Of an option that makes arms it is a tuple of values, and every model is run with
-    every combination of them. `models` are names, paths of GGUF files, or models that the method knows, such
-    as `oracle`. With `noise` every arm has two that should answer alike.
+    Each is an attribute. An option that makes arms is a tuple of values, and every model is run with every
+    combination of them. `models` are names, paths of GGUF files, or models that the method knows, such as
+    `oracle`. With `noise`, every arm gets two others that should answer alike.
     """
 
     def __init__(self, **values: Any) -> None:
@@ -46,15 +46,15 @@ class Options(SimpleNamespace):
         super().__init__(**{name: values.get(name, option.start) for name, option in TABLE.items()})
 
     def replace(self, **changes: Any) -> "Options":
-        """The same but for these."""
+        """Return a copy with these changes."""
         return Options(**{**vars(self), **changes})
 
     def is_changed(self, name: str) -> bool:
-        """Whether an option has another value than where nobody says anything."""
+        """Return whether an option differs from its default."""
         return bool(getattr(self, name) != TABLE[name].start)
 
     def as_json(self, names: Container[str]) -> JsonObject:
-        """For the store. Files are named by absolute paths, so that a run can be resumed from anywhere.
+        """Return the options for the store, with absolute paths so that a run can be resumed from anywhere.
 
         `names` are the models that the method knows. Raises RigError for another that does not exist.
         """
@@ -75,7 +75,7 @@ class Options(SimpleNamespace):
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Options":
-        """The inverse of `as_json`; options that are newer than the run keep their default.
+        """Read options that `as_json` wrote; options newer than the run keep their default.
 
         Before there were several formats all runs were in rig's.
         """
@@ -89,14 +89,14 @@ class Options(SimpleNamespace):
         return cls(**{name: values[name] for name in TABLE if name in values})
 
     def engines(self) -> dict[str, EngineSettings]:
-        """The settings that models are loaded with, by label."""
+        """Return the settings that models are loaded with, by label."""
         values = {
             name: _distinct(getattr(self, name)) if option.several else [getattr(self, name)]
             for name, option in OF_ENGINE.items()
         }
         engines: dict[str, EngineSettings] = {}
         for combination in _combinations(values):
-            # Once, not once for every value of what is of no effect here.
+            # Once, not once for every value of an option that has no effect here.
             idle = {name: option.idle for name, option in OF_ENGINE.items() if option.idle}
             used = {
                 name: value
@@ -119,7 +119,7 @@ class Options(SimpleNamespace):
         return alike
 
     def settings(self, method: Method) -> dict[str, Settings]:
-        """The settings that the method puts tasks to models with, by label."""
+        """Return the method's settings, by label."""
         values = self.values(method)
         several = [name for name, chosen in values.items() if len(chosen) > 1]
         return {
@@ -128,9 +128,10 @@ class Options(SimpleNamespace):
         }
 
     def values(self, method: Method) -> dict[str, list[Any]]:
-        """The values of each of the method's options, one at least.
+        """Return the values of each of the method's options, at least one each.
 
-        Raises RigError for options that the method does not know, and for several values of one that has one.
+        Raises RigError for options that the method does not know, and for several values of one that takes
+        one.
         """
         by_name = {option.name: option for option in method.options}
         own = self._own_values(by_name)
@@ -149,11 +150,11 @@ class Options(SimpleNamespace):
         return values
 
     def first_values(self, method: Method) -> dict[str, Any]:
-        """The value of each of the method's options, the first where there are several. Raises RigError."""
+        """Return the first value of each of the method's options. Raises RigError."""
         return {name: several[0] for name, several in self.values(method).items()}
 
     def adapters(self) -> tuple["Adapter | None", ...]:
-        """The adapters that every model is run with, None for without one. Raises RigError."""
+        """Return the adapters that every model is run with; None stands for no adapter. Raises RigError."""
         return tuple(_distinct(adapter for _, adapter in self._adapters()))
 
     def _adapters(self) -> list[tuple[str, "Adapter | None"]]:
@@ -164,7 +165,7 @@ class Options(SimpleNamespace):
         return [(text, Adapter.parse(text)) for text in self.lora]
 
     def roles(self) -> dict[str, tuple[str, ...]]:
-        """Who plays which role, by role: one, or several. Raises RigError for what says neither."""
+        """Return the players of each role, one or several. Raises RigError for what is not ROLE=MODEL."""
         players: dict[str, tuple[str, ...]] = {}
         for text in self.role:
             role, model = _split(text, "--role", "ROLE=MODEL")
@@ -172,7 +173,7 @@ class Options(SimpleNamespace):
         return players
 
     def _own_values(self, by_name: Mapping[str, Option]) -> dict[str, list[Any]]:
-        """The options given by `set`, by name, as values of their defaults' types."""
+        """Return the options given by `set`, by name, converted to their defaults' types."""
         chosen: dict[str, list[Any]] = {}
         for text in self.set:
             name, value = _split(text, "--set", "NAME=VALUE")
@@ -203,20 +204,20 @@ def _distinct(values: Iterable[Any]) -> list[Any]:
 
 
 def _combinations(values: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:
-    """Every combination of the values of these options."""
+    """Yield every combination of the values of these options."""
     for combination in itertools.product(*values.values()):
         yield dict(zip(values, combination, strict=True))
 
 
 def _label(varied: Mapping[str, Any]) -> str:
-    """What tells a combination from the others."""
+    """Return what distinguishes a combination from the others, in words."""
     return " ".join(
         f"{name.replace('_', '-')}={str(value).removesuffix('.0')}" for name, value in varied.items()
     )
 
 
 def _unambiguous(model: str, names: Container[str]) -> str:
-    """A name that the method, rig or its registry knows, a server's, or the absolute path of a file."""
+    """Return a name that the method, rig or its registry knows, a URL, or a file's absolute path."""
     if model in names or model == HUMAN or opening.is_url(model):
         return model
     from rig.engine.files.registry import resolve
@@ -233,14 +234,14 @@ def _split(text: str, option: str, form: str) -> tuple[str, str]:
 
 
 def plan(options: Options, store: Path, name: str | None = None) -> Plan:
-    """The plan of a new run. Raises RigError for anything that would stop it; writes nothing."""
+    """Plan a new run. Raises RigError for anything that would stop it; writes nothing."""
     check_writable(store)
     if any(map(opening.is_url, options.models)) and not options.is_changed("grammar"):
         # No grammar of rig's holds what a server writes, and prompts are tokenized there in one piece. So it
         # is with a file beside it.
         options = options.replace(grammar=("none",), whole_prompt=True)
     if options.toolbox is not None and options.conversations is None and not options.is_changed("suite"):
-        # The tasks that come with a toolbox, where nobody says which tasks.
+        # By default, the tasks that come with the toolbox.
         use = ServerUse(options.servers, options.server_network)
         suites = find_toolbox(options.toolbox, use).suites
         options = options.replace(conversations=suites[0]) if suites else options
@@ -253,7 +254,7 @@ def plan(options: Options, store: Path, name: str | None = None) -> Plan:
 def plan_tasks(
     options: Options, method: Method, tasks: Sequence[Task], store: Path, name: str | None = None
 ) -> Plan:
-    """The plan of a new run of tasks that are not read from a suite. Otherwise like `plan`."""
+    """Plan a new run of tasks that are not read from a suite. Otherwise like `plan`."""
     check_writable(store)
     chosen = select(tasks, options.only, options.limit, options.part, options.without)
     if options.sweep:
@@ -269,7 +270,7 @@ def plan_tasks(
 
 
 def _sweep_of(options: Options, arms: Sequence[Arm]) -> Sweep | None:
-    """What a sweep plays; None if the run is none. Raises RigError if the levels make no arms."""
+    """Return what a sweep plays; None if the run is not one. Raises RigError if the levels make no arms."""
     if not options.sweep:
         return None
     option, levels = sweeping.swept(options.sweep)
@@ -284,10 +285,10 @@ def _sweep_of(options: Options, arms: Sequence[Arm]) -> Sweep | None:
 def plan_resume(
     text: str, given: Mapping[str, Any], store: Path, *, retry_failed: bool | None = None
 ) -> Plan:
-    """The plan of what is left of a stored run, and of what failed in it as `Plan.retry_failed` says.
+    """Plan the rest of a stored run, including what failed in it, as `Plan.retry_failed` says.
 
-    Models and options are those it was started with; the tasks are those in the store. Raises RigError if
-    one of the options `given` anew, by name, differs.
+    Models and options are those it was started with; the tasks are those in the store. Raises RigError if one
+    of the options `given` anew, by name, differs.
     """
     check_writable(store)
     with Runs.open(store) as runs:
@@ -310,9 +311,9 @@ def plan_resume(
 
 
 def elsewhere(plan: Plan, where: str) -> Plan:
-    """The same run with the models that are evaluated on other machines, as in `ray:ADDRESS`.
+    """Return the plan with the evaluated models on other machines, as in `ray:ADDRESS`.
 
-    Nothing of that is stored, so that a run resumes anywhere. Raises RigError for arms that cannot be there.
+    This is not stored, so a run can be resumed anywhere. Raises RigError for arms that cannot be there.
     """
     if plan.recipe.get("lora"):
         raise RigError("--on does not work with --lora; `rig models merge` makes a model of both")
@@ -326,7 +327,7 @@ def elsewhere(plan: Plan, where: str) -> Plan:
 
 
 def require_opened(stored: StoredRun, options: Options, method: Method, given: Container[str]) -> None:
-    """Raise RigError for files that a stored run names, if the user did not. `given` are options by name."""
+    """Raise RigError for files that a stored run names and the user did not. `given` are options by name."""
     # Options of a run besides its method's that can name files.
     opened = (name for name, option in TABLE.items() if option.opens and name not in OF_METHODS)
     values = {**{name: getattr(options, name) for name in opened}, **files_named(options, method)}
@@ -335,13 +336,14 @@ def require_opened(stored: StoredRun, options: Options, method: Method, given: C
 
 
 def files_named(options: Options, method: Method) -> dict[str, list[Any]]:
-    """The values of the method's options that can name files."""
+    """Return the values of the method's options that can name files."""
     values = options.values(method)
     return {option.name: values[option.name] for option in method.options if option.opens}
 
 
 def _require_as_started(stored: StoredRun, options: Options, method: Method, given: Container[str]) -> None:
-    """The same for a run that is resumed: of one that was started here, only another toolbox is refused.
+    """Like `require_opened`, for a run that is resumed; if it was started here, only another toolbox is
+    refused.
 
     The hash of its code is compared before it is loaded.
     """
@@ -355,7 +357,7 @@ def _require_as_started(stored: StoredRun, options: Options, method: Method, giv
 
 
 def _names(method: Method) -> set[str]:
-    """What is registered by name and is no place."""
+    """Return the names that are registered, and so are not places."""
     return {*method.models(()), *plugins.registered().toolboxes}
 
 

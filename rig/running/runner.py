@@ -1,4 +1,4 @@
-"""Runs: which task next, on which arm, with which models. Emits what happens, stores every turn, resumes."""
+"""Run a plan: choose each arm's next task, load its models, emit events, store every turn, and resume."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -27,7 +27,7 @@ from rig.tasks import Task
 class ModelPool:
     """Loads the models of arms, and closes those that no arm needs.
 
-    `slots` are the steps that the arms before predicted at once, None if there were none.
+    `slots` is how many steps the earlier arms predicted at once; None if there were none.
     """
 
     plan: Plan
@@ -37,11 +37,11 @@ class ModelPool:
     loaded: dict[Loader, Model] = field(default_factory=dict)
 
     def load(self, arm: Arm, first: Task, before: JsonObject | None) -> dict[str, Model]:
-        """An arm's models by role: those that are loaded already if the arm before shared them.
+        """Return an arm's models by role; those that it shares with the arm before are loaded already.
 
-        Where nobody says how many steps the first predicts at once, it is as many as when the run was
-        interrupted, or as in the arms before, so that the arms of a run differ in what they are to differ in
-        alone. `before` is the fingerprint that the first had then.
+        Unless the number of steps that the first predicts at once is set, it is the one from before an
+        interruption, or that of the earlier arms, so that the arms of a run differ only in what they are
+        meant to. `before` is the fingerprint that the first had before the interruption.
         """
         method = self.plan.method
         evaluated = method.roles[0]
@@ -66,7 +66,7 @@ class ModelPool:
         return self.loaded[load]
 
     def check_room(self, arm: Arm, models: Mapping[str, Model], tasks: Sequence[Task]) -> None:
-        """Raise RigError where none of the tasks can be played, say so where some cannot."""
+        """Raise RigError if none of the tasks can be played; notify if some cannot."""
         opening = self.plan.method.opening
         obstacles = [
             [model.obstacle(opening(task, arm.settings, role)) for role, model in models.items()]
@@ -88,7 +88,7 @@ class ModelPool:
                 self.notify(f"{arm.name}: its dials add {calm - stressed:,} tokens to every prompt")
 
     def make_room(self, arm: Arm, coming: Sequence[Arm]) -> None:
-        """Unload what an arm does not share; as far as memory allows, not what comes again in this run."""
+        """Unload what an arm does not share, but keep models that come again in this run if memory allows."""
         is_roomy = bool(coming) and (arm.load in self.loaded or engine.has_room(arm.file))
         sharing = [arm, *(coming if is_roomy else ())]
         self.unload({load for other in sharing for load in (other.load, *other.others.values())})
@@ -98,13 +98,13 @@ class ModelPool:
         self.unload([other for other in self.loaded if other != load])
 
     def unload(self, kept: Collection[Loader] = ()) -> None:
-        """Close the models that are loaded, but for those to be kept."""
+        """Close the loaded models, except those to be kept."""
         for load in [load for load in self.loaded if load not in kept]:
             self.loaded.pop(load).close()
 
 
 def run(plan: Plan, emit: Emit, control: Control) -> bool:
-    """Run a plan, or what is left of it. False when something is left to be resumed.
+    """Run a plan, or what is left of it. Return False if something is left to be resumed.
 
     Nothing is stored before a model is loaded. An arm that fails does not stop the others. Raises RigError
     when no arm can be loaded, when the store fails, or when an arm is not what it was when the run began.
@@ -117,7 +117,7 @@ def run(plan: Plan, emit: Emit, control: Control) -> bool:
 
 
 class _Loop:
-    """Takes arms and their tasks in order: loads, plays, and says what happens."""
+    """Goes through arms and their tasks in order: loads, plays, and emits events."""
 
     def __init__(self, state: StoredState, emit: Emit, control: Control) -> None:
         self.state = state
@@ -163,7 +163,7 @@ class _Loop:
             self.clock.emit(events.Notice(text))
 
     def _visits(self) -> Iterator[Visit]:
-        """Which arm plays what next: each all that is left of it, or blocks by turns until a verdict or a
+        """Yield which arm plays what next: all that is left of each, or blocks in turns until a verdict or
         break.
         """
         if self.plan.until is not None or self.plan.sweep is not None:
@@ -175,7 +175,7 @@ class _Loop:
                 yield position, self.state.left(position) if self.deciding is None else []
 
     def _begin_deciding(self) -> Deciding:
-        """What the store says already, by the grader of today."""
+        """Return the verdicts so far, from what is stored, scored by the current grader."""
         state, positions = self.state, range(len(self.plan.arms))
         if self.plan.resume:
             for position in positions:
@@ -192,7 +192,7 @@ class _Loop:
         return deciding
 
     def _arm(self, position: int, left: Sequence[tuple[Where, Task]]) -> None:
-        """Play this of an arm, which may have been here before and may come again."""
+        """Play these tasks of an arm, which may have been played before and may come again."""
         totals, failure = self.state.totals(position), self.state.failure(position)
         if failure is not None:
             self._failures[position] = failure
@@ -222,7 +222,7 @@ class _Loop:
             self.clock.emit(events.ArmFinished(position, *ended))
 
     def _play(self, position: int, left: Sequence[tuple[Where, Task]]) -> None:
-        """Load an arm's models, and put tasks to them, as many at once as they have slots."""
+        """Load an arm's models, and play tasks with them, as many at once as they have slots."""
         state = self.state
         totals = state.totals(position)
         self.clock.begin_arm(Costs(**{part.name: getattr(totals.speed, part.name) for part in fields(Costs)}))
@@ -256,7 +256,7 @@ class _Loop:
             self._attribute(position, reference, evaluated)
 
     def _attribute(self, position: int, reference: int, served: Model) -> None:
-        """Find out why a served arm answered otherwise than its file, and store that."""
+        """Find out why a served arm answered differently from its file, and store that."""
         writer, arm = self.state.writer, self.plan.arms[reference]
         assert writer is not None
         self.state.read()
@@ -266,8 +266,8 @@ class _Loop:
             return self._pool.load(arm, self.plan.tasks[0], before)[self.plan.method.roles[0]]
 
         try:
-            told = TwinComparison(self.state, position, reference).attributed(served, load)
+            attribution = TwinComparison(self.state, position, reference).attributed(served, load)
         finally:
             self._pool.drop(arm.load)  # what asks it apart from steps owns it for good
-        writer.note(position, "attribution", told)
-        self.clock.emit(events.EvidenceMoved(position, serving.in_short(told), told))
+        writer.note(position, "attribution", attribution)
+        self.clock.emit(events.EvidenceMoved(position, serving.in_short(attribution), attribution))

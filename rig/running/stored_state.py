@@ -1,4 +1,4 @@
-"""What a run store holds of a run under way, what exactly its arms are, and all that is written to it."""
+"""What a run store holds of a current run, what exactly its arms are, and all that is written to it."""
 
 import json
 from collections import Counter, defaultdict
@@ -45,12 +45,12 @@ class Totals:
         self.errors.update(errors_of(played))
 
     def add_score(self, counts: Counts) -> None:
-        """Count a conversation that is finished."""
+        """Count a finished conversation."""
         self.counts = total((self.counts, counts))
 
 
 def errors_of(played: PlayedTurn) -> list[str]:
-    """The kinds of the errors in a turn, each as often as it occurred."""
+    """Return the kinds of the errors in a turn, each as often as it occurred."""
     return [str(step.prediction.error) for step in played.steps if step.prediction.error]
 
 
@@ -58,11 +58,11 @@ _GRADER = "grader."
 
 
 class Changed(RigError):
-    """What is resumed is not what was started."""
+    """The resumed run is not what was started."""
 
 
 def _fingerprint_of(plan: Plan, arm: Arm, models: Mapping[str, Model]) -> JsonObject:
-    """Everything that can change an answer of an arm or its score, by flat names."""
+    """Return everything that can change an answer of an arm or its score, by flat names."""
     parts = {
         "model.": models[plan.method.roles[0]].fingerprint,
         **{f"role.{role}.": models[role].fingerprint for role in arm.others},
@@ -75,10 +75,10 @@ def _fingerprint_of(plan: Plan, arm: Arm, models: Mapping[str, Model]) -> JsonOb
 
 
 def _regraded(arm: StoredArm, plan: Plan) -> JsonObject | None:
-    """An arm's fingerprint by the grader of today, None if that is the one that scored it.
+    """Return an arm's fingerprint with the current grader; None if that is the one that scored it.
 
-    Scores never change an answer, so another version may go on with the run. Raises Changed for a grader of
-    the same name and version that would score otherwise: nobody could tell their scores apart.
+    Scores never change an answer, so another version may continue the run. Raises Changed for a grader of the
+    same name and version that would score differently: nobody could tell their scores apart.
     """
     if arm.fingerprint is None or arm.grader is None:
         return None
@@ -91,12 +91,12 @@ def _regraded(arm: StoredArm, plan: Plan) -> JsonObject | None:
 
 
 def _answering(fingerprint: JsonObject) -> JsonObject:
-    """The part that can change an answer."""
+    """Return the part of a fingerprint that can change an answer."""
     return {name: value for name, value in fingerprint.items() if not name.startswith(_GRADER)}
 
 
 def _require_equal(arm: str, before: JsonObject, now: JsonObject) -> None:
-    """Raise Changed where an arm is not what it was, naming what differs."""
+    """Raise Changed if an arm is not what it was, naming what differs."""
     names = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
     if names:
         changes = "; ".join(f"{name} was {before.get(name)!r}, is {now.get(name)!r}" for name in names)
@@ -104,7 +104,7 @@ def _require_equal(arm: str, before: JsonObject, now: JsonObject) -> None:
 
 
 class StoredState:
-    """A run as it is stored. There is no writer until there is something to store."""
+    """A run as it is stored. It has no writer until there is something to store."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -119,19 +119,19 @@ class StoredState:
         self._rescored: set[int] = set()
 
     def claim(self) -> None:
-        """Take over a run that was begun before. Raises StoreError, and RigError if another writes it."""
+        """Take over a run begun earlier. Raises StoreError, and RigError if another process writes it."""
         self.writer = RunWriter.claim(self.plan.store, self.plan.run, self.grader)
         self.read()
-        # A setup that remembers is told what was played of each task before.
+        # A setup that remembers gets what was played earlier of each task.
         tasks = {task.name: task for task in self.plan.tasks}
         for where in self.cells if self.plan.setup.remembers else ():
             again = self._again.get(where)
-            # What is played again is not to be known from when it failed.
+            # It must not remember turns that failed and are played again.
             kept = [played for played in self.played(where) if again is None or played.turn < again.turn]
             self.plan.setup.remember(tasks[where.conversation], kept)
 
     def read(self) -> None:
-        """Take in what the store holds of the run."""
+        """Read what the store holds of the run."""
         with Runs.open(self.plan.store, OWN) as runs:
             self._run = runs.get(self.plan.run)
             self.cells = {
@@ -160,12 +160,12 @@ class StoredState:
         )
 
     def is_finished(self, where: Where) -> bool:
-        """Whether nothing of a task is left to be played."""
+        """Return whether nothing of a task is left to be played."""
         is_over = where in self.cells and self.cells[where].state == "finished"
         return is_over and where not in self._again
 
     def left(self, position: int) -> list[tuple[Where, Task]]:
-        """What is left to be played of an arm."""
+        """Return what is left to be played of an arm."""
         return [
             (where, task)
             for repeat in range(self.plan.repeats)
@@ -174,7 +174,7 @@ class StoredState:
         ]
 
     def played(self, where: Where) -> list[PlayedTurn]:
-        """The turns of a task that are in the store, in order."""
+        """Return the stored turns of a task, in order."""
         if where not in self.cells or not self.cells[where].turns_done:
             return []
         assert self._run is not None
@@ -183,11 +183,11 @@ class StoredState:
         return list(transcript.turns.values())
 
     def failure(self, position: int) -> str | None:
-        """Why an arm failed before, if it is to be left at that."""
+        """Return why an arm failed before, if it is not to be tried again; else None."""
         return self._run.arms[position].failure if self._run and self.plan.retry_failed is False else None
 
     def totals(self, position: int) -> Totals:
-        """What an arm has achieved so far."""
+        """Return what an arm has achieved so far."""
         if position not in self._totals:
             self._totals[position] = self._stored_totals(position)
         return self._totals[position]
@@ -199,12 +199,12 @@ class StoredState:
         return Totals(arm.counts, arm.speed, Counter(arm.errors))
 
     def slots(self) -> int | None:
-        """How many steps the arms predicted at once when the run was interrupted; None if nobody knows."""
+        """Return how many steps the arms predicted at once before the interruption; None if unknown."""
         stored = [arm.fingerprint or {} for arm in self._run.arms] if self._run else []
         return next((values["model.n_seq"] for values in stored if "model.n_seq" in values), None)
 
     def model_fingerprint(self, position: int) -> JsonObject | None:
-        """What the model of an arm was when it was loaded last, None before."""
+        """Return the fingerprint of an arm's model when it was last loaded; None if it never was."""
         parts = (self._fingerprint(position) or {}).items()
         model = {name.removeprefix("model."): value for name, value in parts if name.startswith("model.")}
         return model or None
@@ -214,13 +214,13 @@ class StoredState:
         return self._fingerprints.get(position, stored)
 
     def is_ready(self, position: int) -> bool:
-        """Whether the arm was made ready in this process."""
+        """Return whether the arm was made ready in this process."""
         return position in self._fingerprints
 
     def ready(
         self, position: int, models: Mapping[str, Model], seconds: float, failures: Mapping[int, str]
     ) -> tuple[RunWriter, JsonObject]:
-        """Store what exactly an arm is; for the first arm that can be loaded, store the run.
+        """Store what exactly an arm is, and the run itself with the first arm that can be loaded.
 
         Raises Changed if a resumed arm is not what it was.
         """
@@ -239,9 +239,9 @@ class StoredState:
         return self.writer, fingerprint
 
     def set_aside(self, position: int, writer: RunWriter) -> str | None:
-        """Make room for the turns of an arm that are played again, now that its model is loaded.
+        """Remove the turns of an arm that are to be played again, now that its model is loaded.
 
-        Returns what a person should know of that.
+        Returns a note on that for people.
         """
         failed = {where: turn.turn for where, turn in self._again.items() if where.arm == position}
         if not failed:
@@ -255,9 +255,9 @@ class StoredState:
         return f"{self.plan.arms[position].name}: playing {what} again"
 
     def rescore(self, position: int) -> str | None:
-        """Score an arm's finished tasks again where another version of the grader scored them.
+        """Score an arm's finished tasks again if another version of the grader scored them.
 
-        Those that an earlier start of the run left. Returns what a person should know of that.
+        These are tasks from an earlier start of the run. Returns a note on that for people.
         """
         arm = self._run.arms[position] if self._run else None
         fingerprint = _regraded(arm, self.plan) if arm else None
@@ -280,6 +280,6 @@ class StoredState:
         )
 
     def close(self) -> None:
-        """Give up the claim on the run."""
+        """Release the claim on the run."""
         if self.writer is not None:
             self.writer.close()

@@ -1,7 +1,7 @@
-"""Sweeps: the levels of a dial, played in the order that finds soonest where success breaks.
+"""Sweeps: the levels of a dial, played in the order that soonest finds where success breaks.
 
-Both ends come first, then always the middle of what is left between what holds and what loses. The levels
-that are at it take turns in blocks of conversations, with the lowest ahead, so that they stay paired.
+Both ends come first, then always the middle between the levels that hold and those that lose. The levels
+being played take turns in blocks of conversations, with the lowest ahead, so that they stay paired.
 """
 
 import math
@@ -28,13 +28,13 @@ CAUTION = Remark(
 
 
 def level_name(value: object) -> str:
-    """A level in words: 2000 is 2k."""
+    """Return a level in words, such as 2k for 2000."""
     text = str(value).removesuffix(".0")
     return f"{text[:-3]}k" if text.endswith("000") else text
 
 
 def swept(text: str) -> tuple[Option, tuple[object, ...]]:
-    """The option that `--sweep OPTION=LEVEL,…` names, and its levels, the lowest first. Raises RigError."""
+    """Return the option that `--sweep OPTION=LEVEL,…` names, and its levels in order. Raises RigError."""
     name, _, levels = text.partition("=")
     option = TABLE.get(name.strip().replace("-", "_"))
     if option is None or not option.several or option.kind not in (int, float) or option.choices:
@@ -49,7 +49,7 @@ def swept(text: str) -> tuple[Option, tuple[object, ...]]:
 
 
 def curves_of(arms: Iterable[str], option: str, levels: Sequence[object]) -> dict[str, dict[int, str]]:
-    """The arms of each curve by the place of their level, under the name that they have but for the level."""
+    """Return the arms of each curve by their level's place, under the name they have without the level."""
     words = [f"{option.replace('_', '-')}={str(level).removesuffix('.0')}" for level in levels]
     curves: dict[str, dict[int, str]] = {}
     for arm in arms:
@@ -62,7 +62,7 @@ def curves_of(arms: Iterable[str], option: str, levels: Sequence[object]) -> dic
 
 @dataclass(slots=True)
 class _Curve:
-    """The arms of a curve by level, and what is found of pairs of them."""
+    """The arms of a curve by level, and the findings on pairs of them."""
 
     arms: tuple[int, ...]
     findings: dict[tuple[int, int], Finding | None] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class _Curve:
 
 
 class Sweeping(Deciding):
-    """What a sweep knows. Told of finished conversations, it says what to play next."""
+    """The state of a sweep. It takes in finished conversations and says what to play next."""
 
     def __init__(self, plan: Plan, sweep: Sweep, cells: Iterable[Cell]) -> None:
         self._sweep = sweep
@@ -96,7 +96,7 @@ class Sweeping(Deciding):
         return [[self._outcomes(arm, task) for task in self._plan.tasks] for arm in curve.arms]
 
     def _look(self, curve: _Curve, level: int, outcomes: Sequence[Outcomes]) -> list[int]:
-        """Test a level against all others; the levels of which something new is known against the lowest."""
+        """Test a level against all others. Return the levels with new evidence against the lowest."""
         moved = []
         for pair in combinations(range(len(curve.arms)), 2):
             if level in pair and (both := differences(*(outcomes[one] for one in pair))):
@@ -107,8 +107,8 @@ class Sweeping(Deciding):
         return moved
 
     def finished(self, where: Where, counts: Counts) -> list[EvidenceMoved]:
-        """Take in a conversation that an arm has finished. Returns what that tells of levels, and, of the
-        lowest, where the curve breaks, with the success of all levels so far.
+        """Take in a conversation that an arm has finished. Return the new evidence on levels and, for the
+        lowest level, on where the curve breaks, with the success of all levels so far.
         """
         self._won[where] = OutcomeBounds.of(self._plan.declaration, counts)
         curve = self._curve(where.arm)
@@ -117,7 +117,7 @@ class Sweeping(Deciding):
         was_over, curve.is_over = curve.is_over, not self._playing(curve)
         is_new = curve.is_over and not was_over
         evidence = [(arm, self._evidence[arm]) for arm in (curve.arms[level] for level in levels)]
-        moved = [EvidenceMoved(arm, known.text, known.as_json()) for arm, known in evidence]
+        moved = [EvidenceMoved(arm, now.text, now.as_json()) for arm, now in evidence]
         left = [self._unplayed(arm) for arm in curve.arms] if is_new else []
         turns, tasks = sum(sum(arm.values()) for arm in left), sum(map(len, left))
         rates = [
@@ -133,7 +133,7 @@ class Sweeping(Deciding):
         return text or f"no break found after {played} of {len(self._plan.tasks)}"
 
     def _playing(self, curve: _Curve) -> tuple[int, ...]:
-        """The levels that play next; none if the break is located, or they cannot tell more."""
+        """Return the levels that play next; none if the break is located or they cannot show more."""
         if not self._failed.isdisjoint(curve.arms):
             return ()
 
@@ -147,11 +147,11 @@ class Sweeping(Deciding):
         return any(where.arm == arm for where in self._won)
 
     def is_over(self, arm: int) -> bool:
-        """Whether the arm's curve is played no further."""
+        """Return whether the arm's curve is played no further."""
         return not self._playing(self._curve(arm))
 
     def decided(self, arm: int) -> str | None:
-        """What was found of a level, or of the lowest where the curve breaks."""
+        """Return the verdict on a level or, for the lowest, where the curve breaks."""
         curve = self._curve(arm)
         if arm == curve.arms[0]:
             return self._text(curve)
@@ -164,9 +164,7 @@ class Sweeping(Deciding):
         self._failed.add(arm)
 
     def visits(self) -> Iterator[Visit]:
-        """Which arm plays what next, until the breaks are located. Each is played before the next is asked
-        for.
-        """
+        """Yield which arm plays what next, until the breaks are located. Play each before asking for more."""
         tasks = self._plan.tasks
         block = math.ceil(len(tasks) / ROUNDS)
         for curve in self._curves:
@@ -180,7 +178,7 @@ class Sweeping(Deciding):
                     yield from self._visit(arm, tasks[:reached])
 
     def _reached(self, arm: int) -> int:
-        """How many conversations an arm has finished before the first that it has not."""
+        """Return how many conversations an arm has finished in a row from the first."""
         tasks = self._plan.tasks
         unfinished = (
             place for place, task in enumerate(tasks) if len(self._outcomes(arm, task)) < self._plan.repeats

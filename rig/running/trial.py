@@ -1,4 +1,4 @@
-"""A trial: a part of a run that is played for its time alone, and kept nowhere."""
+"""A trial: part of a run that is played only to time it, and is not kept."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from rig.tasks import in_random_order
 
 @dataclass(frozen=True, slots=True)
 class ArmPace(ByName):
-    """How fast an arm plays: the conversations it finished and the turns it made in so many seconds.
+    """How fast an arm plays: the conversations that it finished and the turns that it made in some `seconds`.
 
     Loading its model took `load_s` before that.
     """
@@ -27,14 +27,14 @@ class ArmPace(ByName):
     load_s: float
 
     def seconds_for(self, turns: float) -> float | None:
-        """How long so many turns take, with the loading; None if no turn was made."""
+        """Return how long this many turns take, loading included; None if no turn was made."""
         return self.load_s + turns * self.seconds / self.turns if self.turns else None
 
 
 def try_out(plan: Plan, seconds: float, seed: int = 0) -> list[ArmPace]:
-    """Have each arm of a plan play its tasks, in a random order, for so many seconds and no longer.
+    """Have each arm of a plan play its tasks in a random order, for this many seconds.
 
-    The turn under way then is not counted. Raises RigError for an arm that cannot be loaded.
+    The turn in progress at the end is not counted. Raises RigError for an arm that cannot be loaded.
     """
     tasks = tuple(in_random_order(plan.tasks, seed))
     paces = []
@@ -47,7 +47,7 @@ def try_out(plan: Plan, seconds: float, seed: int = 0) -> list[ArmPace]:
 
 
 def _pace(plan: Plan, limit_s: float) -> ArmPace:
-    """How fast the one arm of a plan plays, which is stopped in time."""
+    """Return how fast the one arm of a plan plays, which is stopped at the limit."""
     pace = ArmPace(plan.arms[0].name, 0, 0, 0.0, 0.0)
     began: float | None = None
     control = Control()

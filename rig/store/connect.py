@@ -1,4 +1,4 @@
-"""Open the run store: what may be opened, for reading or for writing, and the messages for faults."""
+"""Open the run store for reading or writing, check that it may be opened, and explain faults."""
 
 import os
 import secrets
@@ -37,21 +37,21 @@ _ADVICE = {
     **dict.fromkeys((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_TOOBIG), _DAMAGED),
     **dict.fromkeys((sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_INTERRUPT), _DAMAGED),
 }
-"""What to do, by result codes that speak of files, disks and locks; the others are bugs of rig."""
+"""What to do, by the result codes for files, disks and locks; any other code means a bug in rig."""
 
 _LATER_IN_RUN = "another process is at work on it; when it is done, continue with `rig run --resume {run}`"
 _DISK_IN_RUN = "what was stored before is intact; fix this, then continue with `rig run --resume {run}`"
 _IN_RUN = {_LATER: _LATER_IN_RUN, _ELSEWHERE: _DISK_IN_RUN, _DISK: _DISK_IN_RUN}
-"""What to do instead if a run is being written: it is not begun again, and nothing of it is elsewhere."""
+"""What to do instead while a run is being written: it is continued, since it cannot move to another file."""
 
 
 @contextmanager
 def faults(path: Path, run: str = "") -> Iterator[None]:
-    """Turn what SQLite says of a file, a disk or a lock into a StoreError. `run` is what is being written."""
+    """Turn SQLite's errors about files, disks and locks into StoreError. `run` is the one being written."""
     try:
         yield
     except sqlite3.Error as error:
-        # The low byte is the code, the others refine it. There is none where a text is not UTF-8.
+        # The low byte is the code, the others refine it. There is no code if a text is not UTF-8.
         unread = sqlite3.SQLITE_CORRUPT if isinstance(error, sqlite3.OperationalError) else 0
         extended, message = getattr(error, "sqlite_errorcode", unread), str(error)
         code = extended & 0xFF
@@ -74,7 +74,7 @@ def faults(path: Path, run: str = "") -> Iterator[None]:
 
 
 def deleted(path: Path, run: str) -> StoreError:
-    """What to say if a run that is being written is not there any more."""
+    """Return the error for a run that was deleted while it was being written."""
     gone = f"run {run} was deleted while it was written" if run else "what belongs to it was deleted"
     return StoreError(f"{path}: {gone}; start a new run")
 
@@ -90,19 +90,19 @@ _OF_SCHEMA = (
     "too many ",
     "view ",
 )
-"""How SQLite's faults begin where tables, views or triggers are not as rig has made them."""
+"""How SQLite's messages begin when tables, views or triggers are not as rig made them."""
 
 _REFUSED = (
     sqlite3.SQLITE_CONSTRAINT_TRIGGER,
     sqlite3.SQLITE_CONSTRAINT_UNIQUE,
     sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY,
 )
-"""Constraints that speak of what a store holds; the others speak of what is written, which is rig's."""
+"""Constraints that fail because of what a store holds; the others fail because of what rig writes."""
 
 
 @contextmanager
 def _opening(path: Path) -> Iterator[None]:
-    """As `faults`, but nothing that goes wrong can be a bug of rig: a file was named that is not a store."""
+    """Like `faults`, but no error is taken for a bug of rig: the file that was named is not a store."""
     try:
         with faults(path):
             yield
@@ -114,7 +114,7 @@ def _opening(path: Path) -> Iterator[None]:
 
 @contextmanager
 def intact(path: Path) -> Iterator[None]:
-    """Turn what cannot be made of rows into a StoreError: rig wrote them otherwise."""
+    """Turn errors in decoding rows into StoreError: rig did not write them that way."""
     try:
         yield
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -123,15 +123,15 @@ def intact(path: Path) -> Iterator[None]:
 
 @contextmanager
 def understood(path: Path) -> Iterator[None]:
-    """While a store is read, turn what nothing was prepared for into a StoreError that says how to see more.
+    """Turn any unforeseen error while a store is read into a StoreError that says how to see more.
 
-    A flipped bit can leave any value in any place, and be noticed anywhere. With $RIG_TRACEBACK, it comes
-    through as it is.
+    A flipped bit can leave any value in any place, and be noticed anywhere. With $RIG_TRACEBACK, the error is
+    left as it is.
     """
     try:
         yield
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
-        # A null byte in a path of somebody's has nothing to do with the store.
+        # A null byte in a user's path has nothing to do with the store.
         if os.environ.get("RIG_TRACEBACK") or "embedded null" in str(error):
             raise
         raise StoreError(
@@ -165,9 +165,9 @@ def check_writable(path: Path) -> None:
 
 @contextmanager
 def connect_for_reading(path: Path) -> Iterator[Database]:
-    """A read-only connection to an existing store. Raises StoreError when there is none.
+    """Open an existing store read-only, and migrate one of an older rig first.
 
-    A store of an older rig is migrated first.
+    Raises StoreError if it does not exist.
     """
     with _opening(path):
         if not path.is_file():
@@ -180,16 +180,16 @@ def connect_for_reading(path: Path) -> Iterator[Database]:
     with faults(path), closing(_open(path, _reading(path))) as database:
         database.execute("PRAGMA query_only = ON")
         yield database
-    # Who reads a log last takes it into the store.
+    # The last reader of a log merges it into the store.
     _keep_remembered(path)
 
 
 @contextmanager
 def connect_unnoticed(path: Path) -> Iterator[Database]:
-    """A connection to a store that another process may be writing, which it must not notice.
+    """Open a store that another process may be writing, without disturbing it.
 
-    While there is a log, somebody writes or was killed: then not even the tidying that SQLite leaves to the
-    last connection is done here. The store must be of this rig, which `connect_for_reading` sees to.
+    While there is a log, somebody is writing or was killed, so even the tidying that SQLite leaves to the
+    last connection is avoided. The store must be of this rig, which `connect_for_reading` ensures.
     """
     mode = "mode=ro" if log_of(path).exists() else _reading(path)
     with faults(path), closing(_open(path, mode)) as database:
@@ -198,7 +198,7 @@ def connect_unnoticed(path: Path) -> Iterator[Database]:
 
 
 def connect_for_writing(path: Path) -> Database:
-    """A connection that may write, to a store that is created or migrated where needed."""
+    """Open a store for writing; it is created or migrated if needed."""
     check_writable(path)
     with _opening(path):
         database = _open(path, "mode=rwc")
@@ -227,25 +227,25 @@ def connect_for_writing(path: Path) -> Database:
 
 @contextmanager
 def writing(path: Path) -> Iterator[Database]:
-    """The same connection, until the end of this."""
+    """A context with such a connection, which is closed at its end."""
     with closing(connect_for_writing(path)) as database, faults(path):
         yield database
     _keep_remembered(path)
 
 
 def _keep_remembered(path: Path) -> None:
-    """Remember a store as rig leaves it; who writes it at this moment does so in the end."""
+    """Remember a store as rig leaves it, unless a process is writing it, which will do so itself."""
     if not is_in_use(path):
         remember(path)
 
 
 def copy_to(database: Database, target: Path) -> None:
-    """Copy all that a connection sees into a new file, whole or not at all. Raises OSError, sqlite3.Error."""
+    """Copy all that a connection sees into a new file, or nothing. Raises OSError or sqlite3.Error."""
     part = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:
         with closing(sqlite3.connect(part)) as copy:
             database.conn.backup(copy)
-            # Whoever writes the store does not write its copy.
+            # The writer of the store does not write its copy.
             copy.execute("UPDATE runs SET writer = NULL")
             copy.commit()
             copy.execute("PRAGMA journal_mode = DELETE")
@@ -255,7 +255,7 @@ def copy_to(database: Database, target: Path) -> None:
 
 
 def backup(path: Path, target: Path) -> None:
-    """Copy a store, also one that is being written, to a new file. Raises StoreError."""
+    """Copy a store to a new file, even while it is being written. Raises StoreError."""
     if not target.name:
         raise StoreError(f"{target}: is a directory; name a new file")
     with connect_for_reading(path) as database, _opening(target):
@@ -267,7 +267,7 @@ def backup(path: Path, target: Path) -> None:
 
 @contextmanager
 def transaction(database: Database) -> Iterator[None]:
-    """All or nothing. Takes the write lock at once: a lock taken later could be refused without a wait."""
+    """A transaction. It locks at once, as a lock requested later could be refused without waiting."""
     if database.conn.in_transaction:
         database.rollback()  # there was no memory to do so when it failed
     database.execute("BEGIN IMMEDIATE")
@@ -280,10 +280,10 @@ def transaction(database: Database) -> Iterator[None]:
 
 
 def _reading(path: Path) -> str:
-    """How to open a store that is only read.
+    """Return the mode to open a store with that is only read.
 
-    SQLite keeps an index of its log beside the database while anyone has it open. Who may write should, to
-    leave nothing behind; who may not can read a store that nobody else is writing.
+    SQLite keeps an index of its log beside the database while anyone has it open. With write permission it
+    should be opened so that nothing is left behind; without, it can be read if nobody else is writing it.
     """
     if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
         return "mode=rw"
@@ -291,10 +291,10 @@ def _reading(path: Path) -> str:
 
 
 def _check_log(path: Path) -> None:
-    """Raise StoreError if the log beside a store is that of another store.
+    """Raise StoreError if the log beside a store belongs to another store. Writes nothing.
 
-    SQLite would apply it and damage the store: a copy, say, that was put in the place of one that a killed
-    process had written. While a run is being written the log is that run's. Writes nothing.
+    SQLite would apply it and damage the store, for example a copy that replaced a store whose writer was
+    killed. While a run is being written, the log is that run's.
     """
     log = log_of(path)
     if not log.is_file() or not log.stat().st_size or is_in_use(path):
@@ -307,7 +307,7 @@ def _check_log(path: Path) -> None:
 
 
 def _is_sound(path: Path, mode: str) -> bool:
-    """Whether SQLite finds no damage: in the database with its log or, if it is `immutable`, without."""
+    """Return whether SQLite finds no damage, in the database with its log or, if `immutable`, without."""
     try:
         with closing(_open(path, mode)) as database:
             return bool(database.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
@@ -337,7 +337,7 @@ def _open(path: Path, mode: str) -> Database:
 
 
 def _pending(path: Path) -> bool:
-    """Whether an existing file lacks migrations. Raises StoreError as `_identify` does. Writes nothing."""
+    """Return whether an existing file lacks migrations. Raises StoreError like `_identify`. Only reads."""
     with closing(_open(path, _reading(path))) as database:
         if _identify(database, path) and not (is_remembered(path) or is_in_use(path)):
             inspect(database, path)
@@ -354,7 +354,7 @@ def inspect(database: Database, path: Path) -> None:
 
 
 def _identify(database: Database, path: Path) -> bool:
-    """Whether this is a run store and not empty. Raises StoreError for another database, or a newer rig's."""
+    """Return whether this is a run store with content. Raises StoreError for a foreign or newer one."""
     with intact(path):
         applied = {str(migration.name) for migration in MIGRATIONS.applied(database)}
     if not applied and database.table_names():

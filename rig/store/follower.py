@@ -1,4 +1,4 @@
-"""Read one stored run again and again while another process may be writing it."""
+"""Read one stored run repeatedly while another process may be writing it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ from rig.tasks import PlayedTurn
 
 @dataclass(frozen=True, slots=True)
 class TurnEntry:
-    """A stored turn without its steps. Ids grow in the order in which turns were stored."""
+    """A stored turn without its steps. Ids increase in the order in which turns were stored."""
 
     id: int
     where: Where
@@ -27,9 +27,9 @@ class TurnEntry:
 
 
 class Follower(Runs):
-    """Reads one run without being noticed: it never writes, and holds no lock between two calls.
+    """Reads one run without disturbing its writer: it never writes, and holds no lock between two calls.
 
-    Within a `snapshot` it holds a reader's, which no writer waits for.
+    Within a `snapshot` it holds a reader's lock, which no writer waits for.
     """
 
     def __init__(self, database: Database, path: Path, run: str) -> None:
@@ -46,7 +46,7 @@ class Follower(Runs):
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Everything read within this is from one moment, even if more is stored in the meantime."""
+        """A context in which everything is read as of one moment, even if more is stored meanwhile."""
         self._database.execute("BEGIN")
         try:
             yield
@@ -54,28 +54,28 @@ class Follower(Runs):
             self._database.rollback()
 
     def changed(self) -> bool:
-        """Whether anything was stored, by whomever, since this was asked last. Costs next to nothing."""
+        """Return whether anyone has stored anything since the last call. Costs next to nothing."""
         version: int = self._rows("PRAGMA data_version")[0]["data_version"]
         changed, self._version = version != self._version, version
         return changed
 
     def run(self) -> StoredRun:
-        """The run as it is now, with the numbers of its arms. Raises RigError once it is deleted."""
+        """Return the run as it is now, with its arms' numbers. Raises RigError once it is deleted."""
         return self.get(self._id)
 
     def is_written(self) -> bool:
-        """Whether a live process is writing the run."""
+        """Return whether a live process is writing the run."""
         return any(held_by(row, self.path) for row in self._claims())
 
     def is_abandoned(self) -> bool:
-        """Whether the process that was writing the run is gone without having let go of it."""
+        """Return whether the process that was writing the run is gone without releasing it."""
         return any(row["writer"] is not None and not held_by(row, self.path) for row in self._claims())
 
     def _claims(self) -> list[Row]:
         return self._rows("SELECT id, writer, heartbeat FROM runs WHERE id = ?", self._id)
 
     def entries(self, after: int = 0) -> list[TurnEntry]:
-        """The turns stored after the one of this id, in the order in which they were stored."""
+        """Return the turns stored after the one with this id, in the order in which they were stored."""
         rows = self._database.execute(
             "SELECT turns.id, arms.position, conversations.name, repeat, turn, wall_s FROM turns"
             " JOIN arms ON arms.id = arm JOIN conversations ON conversations.id = conversation"
@@ -88,12 +88,12 @@ class Follower(Runs):
         ]
 
     def played(self, entry: TurnEntry) -> PlayedTurn:
-        """The steps of a turn."""
+        """Return a turn with its steps."""
         steps = self._rows("SELECT * FROM predictions WHERE turn = ? ORDER BY step", entry.id)
         return self._turn(self._rows("SELECT * FROM turns WHERE id = ?", entry.id)[0], steps)
 
     def is_last(self, entry: TurnEntry) -> bool:
-        """Whether no later turn of its conversation is stored."""
+        """Return whether no later turn of its conversation is stored."""
         later = self._rows(
             "SELECT 1 FROM turns AS entry JOIN turns AS later"
             " USING (arm, conversation, repeat) WHERE entry.id = ? AND later.turn > entry.turn LIMIT 1",
@@ -102,7 +102,7 @@ class Follower(Runs):
         return not later
 
     def counts(self, where: Where) -> Counts | None:
-        """What the run's own grader makes of a conversation, None until it is finished."""
+        """Return the run's own score of a conversation; None until it is finished."""
         rows = self._rows(
             "SELECT id FROM scores WHERE own AND repeat = ?"
             " AND arm = (SELECT id FROM arms WHERE run = ? AND position = ?)"

@@ -1,7 +1,7 @@
-"""Which process is writing a run: a claim that outlives neither the process nor a restart of the machine.
+"""Which process is writing a run: a claim that ends with the process and with a restart of the machine.
 
 The claim is a kernel lock on a file beside the store, which works across containers too. If a file system has
-no locks, rig looks for the process.
+no locks, rig checks whether the process is alive.
 """
 
 import fcntl
@@ -23,14 +23,14 @@ from rig.files import is_running, started_s
 from rig.paths import real
 
 ELSEWHERE = timedelta(minutes=15)
-"""A writer on another machine cannot be looked at: it counts as gone after so long without storing a turn."""
+"""How long a writer on another machine counts as alive without storing a turn, since it cannot be checked."""
 
 
 class RunLock:
     """The lock on a run of a store, held until released, or until the process ends in any way."""
 
     def __init__(self, store: Path, run: str) -> None:
-        """Take it. Raises RigError if another process, or another writer of this one, has it."""
+        """Acquire the lock. Raises RigError if another process, or another writer of this one, holds it."""
         self._file = _lock_file(store, run)
         self._handle: int | None = None
         for _ in range(_TRIES):
@@ -53,7 +53,7 @@ class RunLock:
         raise RigError(f"{self._file}: is locked by another process that writes this run; wait for it")
 
     def release(self) -> None:
-        """Let go of it; nothing is left behind, unless the file cannot be deleted, which does no harm."""
+        """Release the lock and delete its file; a file that cannot be deleted does no harm."""
         if self._handle is not None:
             with suppress(OSError):
                 if _is_at(self._handle, self._file):
@@ -63,12 +63,12 @@ class RunLock:
 
 
 def is_locked(store: Path, run: str) -> bool | None:
-    """Whether some process has the lock on a run; None if there is no lock to be seen. Writes nothing."""
+    """Return whether a process has the lock on a run; None if no lock can be seen. Writes nothing."""
     return _is_locked(_lock_file(store, run))
 
 
 def is_in_use(store: Path) -> bool:
-    """Whether some process has the lock on any run of a store. Writes nothing."""
+    """Return whether a process has the lock on any run of a store. Writes nothing."""
     place = real(store)
     return any(map(_is_locked, place.parent.glob(f"{glob.escape(place.name)}-*.lock")))
 
@@ -95,7 +95,7 @@ def _lock_file(store: Path, run: str) -> Path:
 
 
 def _is_at(handle: int, path: Path) -> bool:
-    """Whether an open file is the one at this path: whoever had the lock before may have deleted it."""
+    """Return whether an open file is the one at this path; a previous holder may have deleted it."""
     try:
         return os.path.samestat(os.fstat(handle), path.stat())
     except OSError:
@@ -103,14 +103,14 @@ def _is_at(handle: int, path: Path) -> bool:
 
 
 _FLAGS = os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
-"""A pipe of that name is not waited for, and what a link points to is neither locked nor made."""
+"""A pipe with that name does not block, and a link is not followed: its target is left alone."""
 _TRIES = 20
 _BETWEEN_TRIES_S = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A process, told apart from a later one with the same number by the time it started."""
+    """A process. The time when it started distinguishes it from a later one with the same number."""
 
     pid: int
     host: str
@@ -118,20 +118,20 @@ class Holder:
 
     @classmethod
     def current(cls) -> "Holder":
-        """The process that asks."""
+        """Return the current process."""
         return cls(os.getpid(), platform.node(), str(started_s(os.getpid())))
 
     @classmethod
     def from_text(cls, text: str) -> "Holder":
-        """The inverse of `as_text`."""
+        """Read what `as_text` wrote."""
         return cls(**json.loads(text))
 
     def as_text(self) -> str:
-        """For the store."""
+        """Return the process as text for the store."""
         return json.dumps(asdict(self))
 
     def is_alive(self, heartbeat: datetime) -> bool:
-        """Whether the process may still be there. `heartbeat` is when it last stored something."""
+        """Return whether the process may still be running. `heartbeat` is when it last stored something."""
         if self.host != platform.node():
             return datetime.now(UTC) - heartbeat < ELSEWHERE
         try:
@@ -142,9 +142,9 @@ class Holder:
 
 
 def held_by(run: dict[str, Any], store: Path) -> Holder | None:
-    """The live process that is writing a run of a store, from its row.
+    """Return the live process that is writing a run of a store, from its row; None if there is none.
 
-    One may still be writing it if the run is locked, or, where no lock can be seen, if it is alive.
+    A process counts as live if the run is locked or, where no lock can be seen, if it may still be running.
     """
     if run["writer"] is None:
         return None
@@ -155,7 +155,7 @@ def held_by(run: dict[str, Any], store: Path) -> Holder | None:
 
 
 def check_unheld(database: Database, run: str, store: Path) -> None:
-    """Raises RigError if a run is not in its store any more, or a live process is writing it."""
+    """Raise RigError if a run is no longer in its store, or a live process is writing it."""
     row = next(database.query("SELECT * FROM runs WHERE id = ?", [run]), None)
     if row is None:
         raise RigError(f"run {run} is not in {store} any more")

@@ -1,4 +1,4 @@
-"""Runs as wholes: give them ids, delete them, or copy them from another store so that none is here twice."""
+"""Handle runs as wholes: give them ids, delete them, or copy them from another store without duplicates."""
 
 import hashlib
 import secrets
@@ -34,10 +34,10 @@ _NUMBERED = {
     "scores": _OF_ARMS,
     "faults": _OF_SCORES,
 }
-"""Tables whose rows have numbers, each after those it refers to, with which rows are of a run."""
+"""Tables whose rows have ids, each after those it refers to, with the condition for the rows of a run."""
 
 _TABLES = {**_NUMBERED, **dict.fromkeys(("counts", "error_types", "verdicts"), _OF_SCORES)}
-"""The same with tables whose rows belong to a score and have no number of their own."""
+"""The same, and tables whose rows belong to a score and have no id."""
 
 _REFERS = {
     "arm": "arms",
@@ -46,13 +46,14 @@ _REFERS = {
     "score": "scores",
     "prediction": "predictions",
 }
-"""Columns that hold the number of a row, with its table. `turn` is one in predictions alone."""
+"""Columns that hold the id of a row, with its table. `turn` is one only in predictions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """The result of importing the runs of another store: ids here of `new` and `known` ones, and what was
-    `left`.
+    """The result of importing the runs of another store.
+
+    `new` and `known` are ids here; `left` says why runs were not imported.
     """
 
     new: list[str] = field(default_factory=list)
@@ -61,15 +62,15 @@ class Merged:
 
 
 def is_store(path: Path) -> bool:
-    """Whether a file is a SQLite database, told from how it begins."""
+    """Return whether a file begins like a SQLite database."""
     return beginning(path, len(_MAGIC)) == _MAGIC
 
 
 def merge(path: Path, other: Path) -> Merged:
     """Store the runs of `other` in the store at `path`; `other` is only read, and may be of an older rig.
 
-    A run that is here already, with the same predictions, is not stored again. One that has other predictions
-    here, or that is being written, is left. Raises StoreError, and RigError for a file that is not a store.
+    A run that is already here with the same predictions is not stored again. One with other predictions here,
+    or that is being written, is skipped. Raises StoreError, and RigError for a file that is not a store.
     """
     if not other.is_file():
         raise RigError(f"{other}: no such file")
@@ -96,7 +97,7 @@ def merge(path: Path, other: Path) -> Merged:
 
 @contextmanager
 def _damage_of(other: Path, copy: Path) -> Iterator[None]:
-    """What is wrong with the copy of a store, or is wrong here with what comes from it, is wrong with it."""
+    """Attribute faults in the copy of a store, and integrity errors when its rows arrive, to the original."""
     try:
         with connect.understood(other):
             yield
@@ -107,7 +108,7 @@ def _damage_of(other: Path, copy: Path) -> Iterator[None]:
 
 
 def _copy(other: Path, copy: Path) -> set[str]:
-    """Copy a store to a place of its own. Returns which of its runs are being written."""
+    """Copy a store to another file. Return which of its runs are being written."""
     with connect.connect_unnoticed(other) as database:
         names = set(database.table_names()) if is_store(other) else set()
         if not {"runs", "arms", "turns"} <= names:
@@ -138,7 +139,7 @@ def _take(database: Database, path: Path, row: dict[str, Any], merged: Merged) -
 
 
 def _insert(database: Database, row: dict[str, Any], run: str) -> None:
-    """Copy a run with all that belongs to it, every number raised above those that are here."""
+    """Copy a run with all that belongs to it. Its ids are raised above those in use here."""
     values = {"run": row["id"], "new": run}
     database.table("runs").insert({**row, "id": run, "writer": None, "heartbeat": None})
     for columns, table, key in (
@@ -169,7 +170,7 @@ def _insert(database: Database, row: dict[str, Any], run: str) -> None:
 
 
 def _content(database: Database, where: str, run: str) -> str:
-    """A digest of what a run is made of: arms, conversations, and every prediction as it was made."""
+    """Return a digest of what a run is made of: arms, conversations, and every prediction as it was made."""
     digest = hashlib.sha256()
     for query in (
         f"SELECT name, fingerprint_sha256 FROM {where}.arms WHERE run = ? ORDER BY position",
@@ -191,7 +192,7 @@ _LENGTH = 5
 
 
 def new_run_id(path: Path) -> str:
-    """An id that no run in this store has; the store need not exist yet."""
+    """Return an id that no run in this store has; the store need not exist yet."""
     ids: set[str] = set()
     if path.is_file() and path.stat().st_size:
         with Runs.open(path) as runs:
@@ -203,9 +204,9 @@ def new_run_id(path: Path) -> str:
 
 
 def delete_run(path: Path, run: str) -> None:
-    """Delete the run of this id with all that belongs to it, whole or not at all.
+    """Delete the run with this id and all that belongs to it, whole or not at all.
 
-    Raises RigError when it is gone already, or while a live process is writing it. The file keeps its size;
+    Raises RigError if it is already gone, or while a live process is writing it. The file keeps its size;
     SQLite uses the room for later runs.
     """
     if not path.is_file():

@@ -1,9 +1,9 @@
-"""Whether a file is a run store as rig makes them, found out before anything else in it is read.
+"""Check whether a file is a run store as rig makes them, before anything else in it is read.
 
-A store may come from anywhere, and SQLite runs what stands in a schema. So its tables have to be exactly
-rig's, without triggers, and every value has to have the type and a size that rig writes. Views of others are
-never read. A file that was inspected is remembered in the cache, by its size and time in the file system,
-until another program changes it. So stores of one's own are read no slower.
+A store may come from anywhere, and SQLite runs what is in a schema. So its tables must be exactly rig's,
+without triggers, and every value must have a type and size that rig writes. Foreign views are never read. An
+inspected file is remembered in the cache, by its size and time in the file system, until another program
+changes it. So your own stores are read no slower.
 """
 
 import re
@@ -22,14 +22,14 @@ from rig.paths import real
 from rig.store.schema import MIGRATIONS
 
 LARGEST_VALUE = 1 << 26
-"""Bytes of a value or a row that SQLite reads or writes for rig."""
+"""The most bytes of a value or a row that SQLite reads or writes for rig."""
 
 MOST_CELLS = 5_000_000
-"""Conversations times arms times repeats of a run."""
+"""The most conversations times arms times repeats of a run."""
 
 _LONG = 1 << 22
 _SHORT = 4_000
-"""Characters of a settings column, and of a name."""
+"""`_LONG` is the most characters of a settings column, this of a name."""
 
 _OF_LENGTH = {
     **dict.fromkeys(("runs.id", "runs.created", "runs.finished", "runs.heartbeat"), 40),
@@ -37,10 +37,10 @@ _OF_LENGTH = {
     "conversations.known_turns": _LONG,
     **dict.fromkeys(("sources.json", "task_views.json"), LARGEST_VALUE),
 }
-"""The most characters of texts in the small tables, where these are not `_SHORT`."""
+"""The most characters of texts in the small tables, if not `_SHORT`."""
 
 _LARGE = ("turns", "predictions", "verdicts", "attempts", "faults")
-"""Tables with texts of models, whose lengths only `LARGEST_VALUE` limits."""
+"""Tables with texts from models, which only `LARGEST_VALUE` limits."""
 
 _OBJECT = "CASE WHEN json_valid({0}) THEN json_type({0}) = 'object' END"
 
@@ -60,7 +60,7 @@ _CONDITIONS = {
     "turns.repeat": "repeat BETWEEN 0 AND 1000000",
     "scores.repeat": "repeat BETWEEN 0 AND 1000000",
 }
-"""What else must hold of a column, in SQL."""
+"""Further conditions on a column, in SQL."""
 
 _TYPES: Mapping[str, str] = {
     "TEXT": "typeof({0}) = 'text'",
@@ -81,13 +81,13 @@ _TOO_MANY: Mapping[str, str] = {
 _PLAIN_INDEX = re.compile(r"create index [^()]+\([^()]+\)", re.IGNORECASE)
 
 _OPERATIONS = 1_000_000
-"""Steps of SQLite's machine, after which it is asked whether a statement may go on."""
+"""The steps of SQLite's virtual machine between two checks of a statement's deadline."""
 
 
 def fault_of(database: Database) -> str | None:
-    """What is not as rig makes it in a store of this rig or an older one, in words; None for a sound one.
+    """Return how a store differs from what this rig or an older one makes, in words; None if it is sound.
 
-    Raises sqlite3.Error for what cannot be read, and where reading takes far longer than the size explains.
+    Raises sqlite3.Error for what cannot be read, and if reading takes far longer than the size explains.
     """
     expected = _schema_after(tuple(migration.name for migration in MIGRATIONS.applied(database)))
     if expected is None:
@@ -103,7 +103,7 @@ def fault_of(database: Database) -> str | None:
 
 @contextmanager
 def limited(database: Database) -> Iterator[None]:
-    """End what takes SQLite far longer than the size of the database explains (sqlite3.OperationalError)."""
+    """A context that ends, by sqlite3.OperationalError, statements far too slow for the database's size."""
     pages, size = (database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
     deadline = time.monotonic() + 20 + pages * size / 5e6
     database.conn.set_progress_handler(lambda: time.monotonic() > deadline, _OPERATIONS)
@@ -114,7 +114,7 @@ def limited(database: Database) -> Iterator[None]:
 
 
 class _Schema:
-    """rig's schema after some migrations: the text of every table, and the names of the indexes."""
+    """The schema of rig after some migrations: the text of every table, and the names of the indexes."""
 
     def __init__(self, database: Database) -> None:
         rows = database.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
@@ -130,7 +130,7 @@ class _Schema:
 
 @cache
 def _schema_after(applied: tuple[str, ...]) -> _Schema | None:
-    """The schema of the store that these migrations have made; None if they cannot have."""
+    """Return the schema that these migrations produce; None if no store can have just these."""
     with Database(memory=True) as fresh:
         try:
             for migration in MIGRATIONS.pending(fresh):
@@ -142,7 +142,7 @@ def _schema_after(applied: tuple[str, ...]) -> _Schema | None:
 
 
 def _letters(sql: str) -> str:
-    """A statement without white space and quotes: versions of SQLite set them differently."""
+    """Return a statement without white space and quotes, which vary between versions of SQLite."""
     return re.sub(r"[\s\"`\[\]]", "", sql).lower()
 
 
@@ -165,7 +165,7 @@ def _fault_of_schema(database: Database, expected: _Schema) -> str | None:
 
 
 def _fault_of_rows(database: Database, table: str, expected: _Schema) -> str | None:
-    """The first column that holds what rig does not write there."""
+    """Return which column of a table holds what rig does not write there, in words; None if none does."""
     types, conditions = [], []
     for name, type_, is_required, key in expected.columns[table]:
         holds = _TYPES[type_].format(f'"{name}"')
@@ -184,14 +184,14 @@ def _fault_of_rows(database: Database, table: str, expected: _Schema) -> str | N
 
 
 def is_remembered(path: Path) -> bool:
-    """Whether a store was inspected, and is as rig left it."""
+    """Return whether a store was inspected and has not changed since rig last left it."""
     with suppress(OSError, ValueError):
         return bool(files.remembered(_FILE).get(str(real(path))) == _signature(path))
     return False
 
 
 def remember(path: Path) -> None:
-    """A store was inspected, or written by rig after that."""
+    """Remember that a store was inspected, or written by rig after that."""
     # Where nothing can be remembered, it is inspected again.
     with suppress(OSError, ValueError):
         stores = files.remembered(_FILE)
@@ -206,12 +206,12 @@ _KEPT = 200
 
 
 def log_of(path: Path) -> Path:
-    """SQLite's log beside a store."""
+    """Return the path of SQLite's log beside a store."""
     return path.with_name(f"{path.name}-wal")
 
 
 def _signature(path: Path) -> list[int]:
-    """What the file system says of a store and its log: who changes the one or the other changes this."""
+    """Return numbers from the file system that change whenever a store or its log does."""
     log = log_of(path)
     stats = [path.stat(), *([log.stat()] if log.exists() and log.stat().st_size else [])]
     return [number for stat in stats for number in (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns)]

@@ -29,7 +29,7 @@ LATEST = "latest"
 Row: TypeAlias = dict[str, Any]
 
 _NAMES = 1000
-"""How many runs are looked at for one that was meant."""
+"""The most recent runs whose names are compared with one that was not found."""
 
 _PLANNED = {
     "arm": "(SELECT position FROM arms WHERE arms.run = seen.run AND arms.name = seen.arm)",
@@ -40,7 +40,7 @@ _PLANNED = {
     "step": "seen.step",
     "setting": "seen.setting",
 }
-"""How the rows of a view are put into the order in which the run was planned, by the columns it has."""
+"""SQL terms, by column, that put the rows of a view into the order in which the run was planned."""
 
 _ENDS = """
     SELECT role, predictions.error, count(*) AS n
@@ -64,7 +64,7 @@ _FAILED_TURNS = f"""
     SELECT arm, conversation, repeat, first AS turn, count(*) AS n
     FROM failed JOIN turns USING (arm, conversation, repeat) WHERE turns.turn >= first GROUP BY 1, 2, 3
 """
-"""Of a run, the first such turn of each conversation, and how many turns are played anew from there."""
+"""Selects a run's first such turn of each conversation, and how many turns are replayed from there."""
 
 
 class Runs(ScoreReader):
@@ -78,26 +78,27 @@ class Runs(ScoreReader):
     @classmethod
     @contextmanager
     def open(cls, path: Path, graded_by: str = "") -> "Iterator[Runs]":
-        """Open an existing store. Raises StoreError when there is none or it cannot be read.
+        """Open an existing store. Raises StoreError if it does not exist or cannot be read.
 
-        An arm's numbers are those that its run made, or the newest of the same rules with people's answers.
+        An arm's scores are those that its run made, or the newest by the same rules with people's answers.
         `graded_by` chooses others: `own`, or a part of a grader's name.
         """
         with connect_for_reading(path) as database, understood(path), faults(path):
             yield cls(database, path, graded_by)
 
     def all(self) -> list[StoredRun]:
-        """Every run, newest first."""
+        """Return every run, newest first."""
         return [self._run(row) for row in self._rows("SELECT * FROM runs ORDER BY created DESC, rowid DESC")]
 
     def ids(self) -> set[str]:
-        """The ids of all runs."""
+        """Return the ids of all runs."""
         return {row["id"] for row in self._rows("SELECT id FROM runs")}
 
     def get(self, text: str, *, sums: bool = True) -> StoredRun:
-        """The run of this id, name or beginning of an id, or the `latest`. RigError unless it is one run.
+        """Return the run with this id, name or beginning of an id, or the `latest`. RigError unless it is one
+        run.
 
-        Without `sums`, nothing is added up for its arms, which takes seconds of a million turns.
+        Without `sums`, nothing is added up for its arms, which would take seconds for a million turns.
         """
         newest = "ORDER BY created DESC, rowid DESC"
         if text == LATEST:
@@ -119,11 +120,11 @@ class Runs(ScoreReader):
         return self._run(rows[0], sums)
 
     def cells(self, run: StoredRun) -> list[Cell]:
-        """Every conversation of every arm and repeat, in the order in which they are run."""
+        """Return every conversation of every arm and repeat, in the order in which they are run."""
         return list(self.each_cell(run))
 
     def each_cell(self, run: StoredRun) -> Iterator[Cell]:
-        """The same one by one, with no more than an arm in memory, as long as the store is open."""
+        """Yield the same while the store is open, with no more than one arm in memory."""
         conversations = self._rows(_CONVERSATIONS, run.id)
         for arm in run.arms:
             arm_id = self._arm_id(run, arm.position)
@@ -145,7 +146,7 @@ class Runs(ScoreReader):
                     )
 
     def failed_turns(self, run: StoredRun) -> dict[Where, FailedTurn]:
-        """The first turn of each conversation that failed by the machine, in a way that may have passed."""
+        """Return each conversation's first turn that the machine failed, in a way that may have passed."""
         rows = self._rows(
             "SELECT failed.*, arms.position, conversations.name"
             f" FROM ({_FAILED_TURNS}) AS failed JOIN arms ON arms.id = failed.arm"
@@ -158,12 +159,12 @@ class Runs(ScoreReader):
         }
 
     def conversations(self, run: StoredRun) -> list[Task]:
-        """The conversations of a run, as they were when it began."""
+        """Return the conversations of a run, as they were when it began."""
         rows = self._rows(f"SELECT {_TASK} FROM conversations WHERE run = ? ORDER BY position", run.id)
         return [self._task(run, row) for row in rows]
 
     def transcript(self, run: StoredRun, conversation: str, arm: int = 0, repeat: int = 0) -> Transcript:
-        """What an arm did in a conversation. Raises RigError when the run has no such conversation."""
+        """Return what an arm did in a conversation. Raises RigError if the run has no such conversation."""
         query = f"SELECT {_TASK} FROM conversations WHERE run = ? AND name = ?"
         conversations = self._rows(query, run.id, conversation)
         if not conversations:
@@ -203,21 +204,21 @@ class Runs(ScoreReader):
         )
 
     def finished(self, run: StoredRun) -> Iterator[tuple[Where, Transcript]]:
-        """What the arms of a run did in the conversations that they have finished, one by one."""
+        """Yield what the arms of a run did in each conversation that they have finished."""
         for cell in self.each_cell(run):
             if cell.state == "finished":
                 transcript = self.transcript(run, cell.conversation, cell.arm, cell.repeat)
                 yield Where(cell.arm, cell.conversation, cell.repeat), transcript
 
     def view(self, name: str, run: StoredRun) -> Iterator[dict[str, Any]]:
-        """The rows of a run in one of the `EXPORTED_VIEWS`, in the order of the run, read one by one."""
+        """Yield the rows of a run in one of the `EXPORTED_VIEWS`, in the order of the run."""
         columns = self.view_columns(name)
         order = [term for column, term in _PLANNED.items() if column in columns]
         planned = f" ORDER BY {', '.join(order)}" if order else ""
         yield from self._database.query(f"SELECT * FROM {name} AS seen WHERE run = ?{planned}", [run.id])
 
     def view_columns(self, name: str) -> list[str]:
-        """The names of a view's columns. The name must be one of the `EXPORTED_VIEWS`."""
+        """Return the names of a view's columns. Raises ValueError unless it is an exported view."""
         if name not in EXPORTED:
             raise ValueError(f"{name!r} is not an exported view")
         if not self._has_views:
@@ -230,7 +231,7 @@ class Runs(ScoreReader):
         return [row["name"] for row in self._rows("SELECT name FROM pragma_table_info(?)", name)]
 
     def _task(self, run: StoredRun, row: Row) -> Task:
-        """A conversation of a run as its method reads it, or its stored view where the method is not here."""
+        """Return a conversation as its method reads it, or its stored view if the method is not available."""
         method = run.declaration.method
         key = method, row["source"], row["name"], row["suite"]
         if key not in self._tasks:
@@ -321,27 +322,27 @@ class Runs(ScoreReader):
     def _sums(
         self, arm: Row, declaration: Declaration, work: Row, costs: Costs, errors: Mapping[str, int]
     ) -> ArmSums:
-        """What an arm's scores, its turns and the work of its steps add up to."""
+        """Return the sums of an arm's scores, turns and steps."""
         [clock] = self._rows(f"SELECT {CLOCK} FROM turns WHERE arm = ?", arm["id"])
         clock["wall_s"] += arm["store_s"]
         answers = int(work.pop("answers"))
         speed = replace(speed_from(work, clock), **asdict(costs), store_s=arm["store_s"])
         fingerprint = json.loads(arm["fingerprint"]) if arm["fingerprint"] else {}
         cuts = self._cuts(arm["id"], fingerprint, self._errors(arm["id"]) if by_option(errors) else {})
-        shown = self._shown(arm["id"])
-        counts = self._counts([shown[cell] for cell in cuts if cell in shown])
+        scores = self._shown(arm["id"])
+        counts = self._counts([scores[cell] for cell in cuts if cell in scores])
         limits = cut_answers(
             fingerprint,
             answers,
             (
-                (of_cell, cell in shown and not declaration.succeeded(counts[shown[cell]]))
+                (of_cell, cell in scores and not declaration.succeeded(counts[scores[cell]]))
                 for cell, of_cell in cuts.items()
             ),
         )
         standing = self._standing(arm["id"])
         if standing is None:
             return ArmSums({}, speed, limits=limits)
-        own = self._summed(arm["position"], None, standing.grader, list(shown.values()))
+        own = self._summed(arm["position"], None, standing.grader, list(scores.values()))
         return ArmSums(own.counts, speed, own.error_types, own.faults, limits)
 
     def _rows(self, query: str, *values: Any) -> list[dict[str, Any]]:
@@ -349,7 +350,7 @@ class Runs(ScoreReader):
 
 
 def _never_answered(ends: Iterable[dict[str, Any]]) -> str | None:
-    """Which failures of the machine kept a role from ever answering, from how its steps ended."""
+    """Return, from how steps ended, which failures of the machine kept a role from ever answering."""
     by_role: dict[str, dict[str | None, int]] = {}
     for end in ends:
         by_role.setdefault(end["role"], {})[end["error"]] = end["n"]

@@ -1,4 +1,4 @@
-"""What is stored about a run, as readers get it back."""
+"""What is stored about a run, in the form in which readers get it."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from rig.metrics import TASKS, Counts, Declaration
 from rig.tasks import PlayedTurn, Task
 
 FAILED_ARM = "arm"
-"""What stands for the kind of error where an arm as a whole failed and was tried again."""
+"""The kind of error of an attempt where a whole arm failed and was tried again."""
 
 State = Literal["waiting", "started", "finished"]
 
@@ -26,7 +26,7 @@ _ANSWERS = re.compile(r", answers [0-9a-f]{8}")
 
 @dataclass(frozen=True, slots=True)
 class GraderInfo(ByName):
-    """Which grader a score is from: its mode, its version and its similarity of texts."""
+    """The grader that made a score: its mode, its version and its similarity of texts."""
 
     grader: str
     grader_version: str
@@ -34,7 +34,7 @@ class GraderInfo(ByName):
 
     @classmethod
     def of(cls, grading: Grading) -> "GraderInfo":
-        """Of a method's grader, what the store keeps beside a score."""
+        """Return what the store keeps beside a score about a method's grader."""
         return cls(grading.grader, grading.version, grading.similarity)
 
     @property
@@ -44,7 +44,7 @@ class GraderInfo(ByName):
 
     @property
     def rules(self) -> "GraderInfo":
-        """The same without people's answers: by these, scores can be compared."""
+        """The same without people's answers; scores are comparable if these are equal."""
         return replace(self, similarity=_ANSWERS.sub("", self.similarity))
 
     def __str__(self) -> str:
@@ -54,7 +54,7 @@ class GraderInfo(ByName):
 
 @dataclass(frozen=True, slots=True)
 class NewRun:
-    """A run about to be stored. `settings` is all that is needed to start it again, as JSON.
+    """A run to be stored. `settings` holds, as JSON, all that is needed to start it again.
 
     `declaration` is its method's.
     """
@@ -70,7 +70,7 @@ class NewRun:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One conversation as one arm ran it, `turns_done` of its `turns` so far. Scored once finished."""
+    """One conversation as one arm ran it, `turns_done` of `turns` so far. It is scored once finished."""
 
     arm: int
     conversation: str
@@ -88,16 +88,16 @@ class Cell:
 
 
 class FailedTurn(NamedTuple):
-    """A turn that can be played again, and how many turns are then played anew: it, and those that follow."""
+    """A turn that can be played again, and how many turns that replays: it and those after it."""
 
     turn: int
     turns: int
 
 
 def made_from(fingerprint: JsonObject, prefix: str = "") -> str | None:
-    """What a model's file was made from, where rig made it, and the types that its tensors really have.
+    """Return what a model's file was made from, if rig made it, and the actual types of its tensors.
 
-    As in `requantized from smollm2-135m (Q4_1); 180 Q4_0, 1 Q8_0, 30 Q3_K, 61 F32`.
+    For example, `requantized from smollm2-135m (Q4_1); 180 Q4_0, 1 Q8_0, 30 Q3_K, 61 F32`.
     """
     origin = fingerprint.get(f"{prefix}made_from")
     if not isinstance(origin, dict):
@@ -108,10 +108,10 @@ def made_from(fingerprint: JsonObject, prefix: str = "") -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class ArmSums:
-    """What an arm's steps and its finished conversations add up to.
+    """The sums of an arm's steps and its finished conversations.
 
-    `counts` are of its conversations, `error_types` and `faults` counts by kind. None of the three has
-    anything until a conversation is finished. `limits` are those that are known of the arm.
+    `counts` are those of its conversations, `error_types` and `faults` counts by kind; all three are empty
+    until a conversation is finished. `limits` are the known ones of the arm.
     """
 
     counts: Counts
@@ -126,12 +126,12 @@ class StoredArm:
     """One arm with what it has achieved so far.
 
     `fingerprint` is None until the arm's model has been loaded; `failure` says why it could not go on.
-    `costs` are what it cost, and `errors` how many steps failed in which way. `grader` says whose the scores
-    are; it is None until a conversation is finished. `not_evaluated` says why its numbers say nothing of the
-    model, where they do not. `attempts` count what was tried again, by what had failed: turns, and the arm.
-    `decided` is what a run until a verdict found of the arm, in words; it was played no further then.
-    `attribution` is why a served arm answered otherwise than its file.
-    `sums` are None where the run was read without them; asking for a part of them is a ValueError then.
+    `costs` are what it cost, and `errors` counts failed steps by kind. `grader` is the one that made its
+    scores, None until a conversation is finished. `not_evaluated` says why its numbers say nothing about the
+    model, if so. `attempts` counts what was tried again, by what had failed: turns, and the arm. `decided` is
+    the verdict on the arm, in words, in a run until a verdict, which then stopped playing it. `attribution`
+    is why a served arm answered differently from its file. `sums` is None if the run was read without sums;
+    using any of them is a ValueError then.
     """
 
     position: int
@@ -176,16 +176,16 @@ class StoredArm:
 
     @property
     def rated(self) -> Counts:
-        """The counts that rates can be made of: none where the model never answered."""
+        """The counts that rates are made of: empty if the model never answered."""
         return {} if self.not_evaluated else self.counts
 
     @property
     def made_from(self) -> str | None:
-        """What its model's file was made from, where rig made it."""
+        """What its model's file was made from, if rig made it."""
         return made_from(self.fingerprint or {}, "model.")
 
     def as_json(self, declaration: Declaration) -> JsonObject:
-        """The arm as `rig run --json` prints it; what is said in words only where there is anything."""
+        """Return the arm as `rig run --json` prints it; texts and notes are left out if empty."""
         return {
             "arm": self.name,
             "conversations": self.counts.get(TASKS, 0),
@@ -207,9 +207,9 @@ _IN_WORDS = ("failure", "not_evaluated", "attempts", "decided", "made_from", "at
 
 @dataclass(frozen=True, slots=True)
 class StoredRun:
-    """A run as the store has it. `turns` are those of all arms and repeats, 0 if nobody knows how many.
+    """A run as stored. `turns` are those of all arms and repeats, 0 if their number is unknown.
 
-    `is_running` says that a live process is writing it, `declaration` what its method counts.
+    `is_running` says that a live process is writing it; `declaration` is what its method counts.
     """
 
     id: str
@@ -228,7 +228,7 @@ class StoredRun:
 
     @property
     def turns_left(self) -> str:
-        """How many turns are still to be made, as a sentence begins."""
+        """How many turns are still to be played, as the beginning of a sentence."""
         left = self.turns - self.turns_done
         if not self.turns:
             return "an unknown number of turns is"
@@ -243,7 +243,7 @@ class StoredRun:
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """One conversation with the turns that one arm has played of it. There are `counts` once it is scored."""
+    """One conversation with the turns that one arm has played. It has `counts` once it is scored."""
 
     arm: str
     repeat: int
@@ -255,7 +255,7 @@ class Transcript:
 
     @property
     def turn_numbers(self) -> list[int]:
-        """The assistant turns in order: those that are known beforehand, and those that were played."""
+        """The assistant turns in order: those known beforehand, and those that were played."""
         return sorted({*self.conversation.known_turns, *self.turns})
 
 
@@ -263,7 +263,7 @@ class Transcript:
 class StoredScore:
     """What one grader makes of an arm: sums over the conversations that it has scored.
 
-    `suite` says whose conversations alone these are; None stands for all.
+    `suite` is the suite of these conversations; None stands for all.
     """
 
     arm: int
@@ -274,6 +274,6 @@ class StoredScore:
     suite: str | None = None
 
     def of(self, arm: StoredArm, by_task: Mapping[str, Sequence[Counts]]) -> ArmScore:
-        """With what a method needs to know of its arm, and the counts of each task, repeat by repeat."""
+        """Return the score with what a method needs: its arm, and each task's counts, repeat by repeat."""
         counts, grader = (self.counts, self.error_types), (str(self.grader), self.grader.as_json())
         return ArmScore(arm.name, arm.fingerprint or {}, self.suite or "", *counts, *grader, by_task)

@@ -1,4 +1,4 @@
-"""Steps, faults and tasks as rows of the store, and back."""
+"""Convert steps, faults and tasks to rows of the store, and back."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -25,23 +25,23 @@ from rig.toolbox.rules import TrueCall, is_optional
 
 
 def to_json(value: Json) -> str:
-    """Compact ASCII JSON, which holds even text that UTF-8 cannot."""
+    """Return compact ASCII JSON, which holds even text that UTF-8 cannot."""
     return json.dumps(value, separators=(",", ":"))
 
 
 def storable(text: str | None) -> str | None:
-    """Text with its lone surrogates escaped: a model can write them in JSON, SQLite cannot store them."""
+    """Escape the lone surrogates of a text: a model can write them in JSON, but SQLite cannot store them."""
     return None if text is None else text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 _TEXTS = ("raw", "reply", "error_detail", "salvage", "reasoning", "content")
 _PLAIN = ("finish_reason", "part")
 _TOKENS = ("token_ids", "logprobs", "token_chars")
-"""Parts of a prediction with a column of their name: texts of a model, what is stored as it is, lists."""
+"""Fields of a prediction with a column of the same name: texts from a model, plain values, and lists."""
 
 
 def step_row(turn: Any, number: int, step: Step) -> dict[str, Any]:
-    """The row of step `number` of the turn with this id."""
+    """Return the row of step `number` in the turn with this id."""
     prediction, executed = step.prediction, step.executed
     call = prediction.call
     return {
@@ -67,7 +67,7 @@ def step_row(turn: Any, number: int, step: Step) -> dict[str, Any]:
 
 
 def verdict_columns(verdict: Verdict | None) -> dict[str, Any]:
-    """The columns that say how a call was judged; all None for anything but a call."""
+    """Return the columns for how a call was judged; all are None for anything but a call."""
     if verdict is None:
         names = ("match", "bad_action", "ground_truth_turn", "ground_truth_call", "reason", "differences")
         return dict.fromkeys(names)
@@ -83,7 +83,7 @@ def verdict_columns(verdict: Verdict | None) -> dict[str, Any]:
 
 
 def step_from_row(row: Mapping[str, Any]) -> Step:
-    """The inverse of `step_row`."""
+    """Read a step back from its row."""
     call = executed = verdict = None
     if row["kind"] == "call":
         # The columns `tool` and `exception` are for people and may be escaped; here both are exact.
@@ -97,7 +97,7 @@ def step_from_row(row: Mapping[str, Any]) -> Step:
                 ground_truth=_place(row),
                 bad_action=bool(row["bad_action"]),
                 reason=row["reason"],
-                differences=tuple(Difference(**found) for found in json.loads(row["differences"])),
+                differences=tuple(Difference(**fields) for fields in json.loads(row["differences"])),
             )
     values: dict[str, Any] = {name: row[name] for name in (*_TEXTS, *_PLAIN)}
     values |= {name: _tuple(row[name]) for name in _TOKENS}
@@ -112,7 +112,7 @@ def step_from_row(row: Mapping[str, Any]) -> Step:
 
 
 def _tuple(text: str) -> tuple[Any, ...]:
-    """The items of a JSON array. Who has no tokens, such as the oracle, has four empty ones at every step."""
+    """Return the items of a JSON array. A shortcut for empty ones: the oracle has four at every step."""
     return () if text == "[]" else tuple(json.loads(text))
 
 
@@ -125,7 +125,7 @@ _OF_FAULT = ("text", "tool", "argument")
 
 
 def fault_row(score: Any, fault: Fault) -> dict[str, Any]:
-    """The row of a fault in the score with this id."""
+    """Return the row of a fault in the score with this id."""
     turn, call = fault.ground_truth or (None, None)
     return {
         "score": score,
@@ -140,7 +140,7 @@ def fault_row(score: Any, fault: Fault) -> dict[str, Any]:
 
 
 def fault_from_row(row: Mapping[str, Any]) -> Fault:
-    """The inverse of `fault_row`."""
+    """Read a fault back from its row."""
     return Fault(
         kind=FaultKind(row["kind"]),
         ground_truth=_place(row),
@@ -151,7 +151,7 @@ def fault_from_row(row: Mapping[str, Any]) -> Fault:
 
 
 _MOST_TURNS = 1_000
-"""Turns that a view has of a task that does not say which turns it has."""
+"""The most turns in the view of a task that does not say which turns it has."""
 
 
 @dataclass(frozen=True)
@@ -169,10 +169,7 @@ class StoredTask:
 
     @classmethod
     def of(cls, row: Mapping[str, Any], source: JsonObject, view: JsonObject) -> "StoredTask":
-        """From a row of `conversations`, with `known_turns` as a list, and an empty view if none is stored.
-
-        Raises KeyError, TypeError or ValueError for what rig did not write.
-        """
+        """Make a task from a row of `conversations`, with `known_turns` as a list; `view` may be empty."""
         return cls(
             row["name"],
             row["suite"],
@@ -186,16 +183,16 @@ class StoredTask:
 
     @property
     def defect(self) -> str:
-        """What is known to be wrong with it, as its facts say."""
+        """What is known to be wrong with it, according to its facts."""
         return self.facts.get("known to be wrong", "")
 
     def expected(self, turn: int) -> ExpectedTurn:
-        """What was known beforehand of the assistant turn of this number."""
+        """Return what was known beforehand about the assistant turn with this number."""
         return self.turns.get(turn, ExpectedTurn())
 
 
 def view_of(task: Task) -> JsonObject:
-    """What a reader sees of a task: facts, the closing, and by turn what is said, due and replied."""
+    """Return what a reader sees of a task: facts, closing, and by turn what is said, due and replied."""
     numbers = task.known_turns or range(_MOST_TURNS)
     turns: Iterable[tuple[int, ExpectedTurn]] = ((turn, task.expected(turn)) for turn in numbers)
     if not task.known_turns:

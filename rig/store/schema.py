@@ -15,7 +15,7 @@ MIGRATIONS = Migrations("rig.runs")
 
 
 def _statements(name: str, script: str) -> None:
-    """Register a migration that is nothing but SQL."""
+    """Register a migration that consists of SQL alone."""
 
     def migrate(db: Database) -> None:
         db.executescript(script)
@@ -115,7 +115,7 @@ CREATE INDEX faults_score ON faults(score);
 
 @MIGRATIONS()
 def m003_suites(db: Database) -> None:
-    """Which suite each conversation came from. Of earlier runs, their settings say it."""
+    """Add each conversation's suite. For earlier runs, it is inferred from their settings."""
     db.execute("ALTER TABLE conversations ADD COLUMN suite TEXT NOT NULL DEFAULT ''")
     for run in list(db.query("SELECT id, settings FROM runs")):
         settings = json.loads(run["settings"])
@@ -125,7 +125,7 @@ def m003_suites(db: Database) -> None:
             suite = "hard" if name == "tooltalk" else name
         else:
             suite = settings.get("suite", "")
-        # The easy suite's names ended so when the column was added, and those of no other.
+        # When the column was added, only the easy suite's names ended like this.
         by_name = "CASE WHEN name LIKE '%-easy' THEN 'easy' ELSE 'hard' END"
         value = by_name if suite == "all" and not settings.get("conversations") else ":suite"
         db.execute(
@@ -143,7 +143,7 @@ ALTER TABLE arms ADD COLUMN peak_device_memory INTEGER;
 ALTER TABLE arms ADD COLUMN energy_j REAL;
 """,
 )
-# Only views, which hold no data and are made again: rig.store.views.
+# Only views, which hold no data and are recreated: rig.store.views.
 _statements("m005_views", "")
 # How answers were found that were written without a grammar. Before, all were written with one.
 _statements("m006_salvage", "ALTER TABLE predictions ADD COLUMN salvage TEXT NOT NULL DEFAULT ''")
@@ -186,7 +186,7 @@ _DECLARATION = """
 
 @MIGRATIONS()
 def m008_counts(db: Database) -> None:
-    """Counts as rows, by the names that a run's method declares. Of earlier runs it was ToolTalk."""
+    """Store counts as rows, by the names that a run's method declares. Earlier runs were ToolTalk's."""
     db.execute("ALTER TABLE runs ADD COLUMN method TEXT NOT NULL DEFAULT 'tooltalk'")
     db.execute("ALTER TABLE runs ADD COLUMN declaration TEXT NOT NULL DEFAULT '{}'")
     db.execute("UPDATE runs SET declaration = ?", [json.dumps(json.loads(_DECLARATION))])
@@ -210,7 +210,7 @@ CREATE TABLE counts (
         db.execute(view["sql"])
 
 
-# Which role made a step, and which step it follows. Before, the assistant alone spoke, in a line.
+# Which role made a step, and which step it follows. Before, only the assistant spoke, without branches.
 _statements(
     "m009_roles",
     """
@@ -250,7 +250,7 @@ UPDATE conversations SET known_turns = (
 WHERE run IN (SELECT id FROM runs WHERE method = 'tooltalk');
 """,
 )
-# What was thought before an answer, words beside a call, and which call of its message a step is.
+# The reasoning before an answer, the text beside a call, and which call of its message a step is.
 _statements(
     "m012_messages",
     """

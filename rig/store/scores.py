@@ -1,4 +1,4 @@
-"""Reading scores: whose they are, what they add up to, and conversation by conversation with their turns."""
+"""Read scores: which grader made them, their sums, and each conversation's with its turns."""
 
 import json
 from collections import Counter
@@ -23,15 +23,15 @@ from rig.store.records import GraderInfo, StoredRun, StoredScore
 _GRADER = "grader, grader_version, similarity"
 
 OWN = "own"
-"""What `graded_by` calls the scores that a run made itself."""
+"""The value of `graded_by` for the scores that a run made itself."""
 
 _BY_GRADER = "(grader, grader_version, similarity) = (:grader, :grader_version, :similarity)"
-"""Whether a score is a grader's, whose names are asked as `GraderInfo.as_json` has them."""
+"""The condition that a score is of a grader, given by parameters named as in `GraderInfo.as_json`."""
 
 _OF_IDS = "score IN (SELECT value FROM json_each(?))"
-"""Whether a row is of a score whose id is in a JSON list."""
+"""The condition that a row belongs to a score whose id is in a JSON list."""
 
-# SQLite rounds numbers that are not whole where it writes them as text, so these are read as they are.
+# SQLite rounds fractions when it writes them as text, so these are read as numbers.
 _COUNTS = f"""
     SELECT score, json_group_object(name, value) FILTER (WHERE typeof(value) <> 'real')
     FROM counts WHERE {_OF_IDS} GROUP BY 1
@@ -45,19 +45,19 @@ _TOTALS = f"""
 _ONE = f"SELECT value FROM counts WHERE name = ? AND {_OF_IDS} ORDER BY score"
 
 _KINDS = {"error_types": "error_type, sum(errors)", "faults": "kind, count(*)"}
-"""What went wrong by kind, by the table that says it."""
+"""The kind and number of what went wrong, by the table that holds it."""
 
 _EXACT = 2**53
 """Below this, sums of whole numbers are exact as floating-point numbers."""
 
 USAGE = ", ".join(f"total(predictions.{field.name}) AS {field.name}" for field in fields(Usage))
-"""What steps add up to, in SQL."""
+"""The sums over steps, in SQL."""
 
 CLOCK = """
     total(turns.wall_s) AS wall_s, total(turns.tools_s) AS tools_s, total(turns.scoring_s) AS scoring_s,
     CASE WHEN count(turns.cpu_s) = count(*) THEN total(turns.cpu_s) END AS cpu_s
 """
-"""What turns add up to; their CPU time is not known where that of one is not."""
+"""The sums over turns, in SQL; the CPU time is null if that of any turn is unknown."""
 
 # From the scores to their turns: the other way round takes twice as long.
 _OF_TURNS = f"""
@@ -73,8 +73,8 @@ _OF_TURNS = f"""
 
 
 class TurnSpeed(NamedTuple):
-    """The sums over turns, without the time of storing them and without costs; the seconds of each turn, and
-    how many answers were made in them.
+    """Sums over turns, without costs and the time of storing, with each turn's seconds and the number of
+    answers.
     """
 
     speed: Speed
@@ -83,18 +83,18 @@ class TurnSpeed(NamedTuple):
 
 
 class _ShownGrader(NamedTuple):
-    """Whose scores of an arm are shown, and whether they are those that the run made itself."""
+    """The grader whose scores of an arm are shown, and whether these are the run's own."""
 
     grader: GraderInfo
     is_own: bool
 
 
 class ScoredTurn(NamedTuple):
-    """An assistant turn: how many calls it should have made and how many of those were made, in any turn.
+    """An assistant turn: how many calls it should have made, and how many of those were made, in any turn.
 
-    `turn` is its position in the task, `number` counts assistant turns from 1. `wanted` is None if nobody
-    knows beforehand what is due in which turn. `bad_actions` are the incorrect
-    actions of the turn itself, `error` is why it ended without a reply.
+    `turn` is its position in the task, `number` counts assistant turns from 1. `wanted` is None if it is
+    unknown which calls are due in which turn. `bad_actions` counts the incorrect actions of the turn itself,
+    `error` is why it ended without a reply.
     """
 
     turn: int
@@ -106,8 +106,8 @@ class ScoredTurn(NamedTuple):
 
     @property
     def right(self) -> bool | None:
-        """Whether all that was due was done, nothing wrong, and no generation failed; None if nobody knows
-        what was due.
+        """Whether all due calls were made, and no action or generation was wrong; None if it is unknown what
+        was due.
         """
         if self.wanted is None:
             return None
@@ -115,8 +115,8 @@ class ScoredTurn(NamedTuple):
 
 
 class ScoredCell(NamedTuple):
-    """A finished conversation of an arm. `source` is the SHA-256 of its file, `errors` count failed steps,
-    `cuts` the answers that a limit cut off, by its option.
+    """A finished conversation of an arm. `source` is the SHA-256 of its file, `errors` counts failed steps,
+    `cuts` counts the answers that a limit cut off, by its option.
     """
 
     arm: int
@@ -157,9 +157,9 @@ _CALLS_OF = {
     ),
     True: _CALLS.format(of="predictions", join=""),
 }
-"""For which turns the matching calls were, and in which turns the incorrect actions are, with commas.
+"""Selects the turns that matching calls belong to, and the turns of incorrect actions, joined by commas.
 
-The verdicts of a run's own scores stand beside the calls, those of others in a table.
+The verdicts of a run's own scores are stored with the calls, those of others in a table.
 """
 
 _ERRORS = """
@@ -173,12 +173,12 @@ _CUT_THOUGHTS = """
     WHERE turns.arm = ? AND reasoning_tokens > coalesce(json_extract(?, '$."' || role || '"'), ?)
     GROUP BY 1, 2
 """
-"""The answers before which thoughts went beyond what their role may think: by role, and what others may."""
+"""Counts the answers whose thoughts exceeded their role's limit: limits by role, then that of other roles."""
 
 NOTHING: Mapping[str, int] = {}
 
 ANSWERS = "total(predictions.part = 0)"
-"""How many answers steps are, in SQL: a message with several calls is one."""
+"""The number of answers among steps, in SQL: a message with several calls is one answer."""
 
 
 class ScoreReader:
@@ -191,23 +191,23 @@ class ScoreReader:
         self.path = path
 
     def scores(self, run: StoredRun) -> list[StoredScore]:
-        """What each grader makes of each arm, arm by arm, the run's own grader first."""
+        """Return what each grader makes of each arm, arm by arm, the run's own grader first."""
         return [self._summed(*group) for group in self._grouped(run)]
 
     def suite_scores(self, run: StoredRun) -> list[StoredScore]:
-        """The same, but each suite's conversations by themselves, in the order in which they are run."""
+        """Return the same for each suite by itself, in the order in which conversations are run."""
         return [self._summed(*group) for group in self._grouped(run, "suite", "conversations.position, ")]
 
     def graders(self, run: StoredRun) -> list[tuple[int, GraderInfo]]:
-        """Which graders scored each arm, by its position: arm by arm, the run's own grader first."""
+        """Return the graders that scored each arm, by its position; the run's own grader comes first."""
         return [(position, grader) for position, _, grader, _ in self._grouped(run)]
 
     def turn_speed(
         self, run: StoredRun, arm: int, grader: GraderInfo, conversations: Collection[str] | None = None
     ) -> TurnSpeed:
-        """What the turns of the arm at this position took where this grader scored them.
+        """Return what the turns took that this grader scored, for the arm at this position.
 
-        With `conversations`, only those of these names count.
+        With `conversations`, only those with these names count.
         """
         names = None if conversations is None else json.dumps(list(conversations))
         values = {"arm": self._arm_id(run, arm), "names": names, **grader.as_json()}
@@ -225,7 +225,7 @@ class ScoreReader:
     def scored_cells(
         self, run: StoredRun, grader: GraderInfo, arms: Collection[int] | None = None
     ) -> Iterator[ScoredCell]:
-        """Every conversation that this grader has scored, arm by arm, repeat by repeat, in order.
+        """Yield every conversation that this grader has scored, arm by arm, repeat by repeat, in order.
 
         With `arms`, only those at these positions are read.
         """
@@ -277,15 +277,15 @@ class ScoreReader:
                     )
 
     def _errors(self, arm: int) -> dict[tuple[int, int], dict[str, int]]:
-        """How many steps of an arm failed in which way, by the conversation's id and the repeat."""
+        """Return how many steps of an arm failed in each way, by the conversation's id and the repeat."""
         return _by_kind((row[:2], *row[2:]) for row in self._database.execute(_ERRORS, [arm]))
 
     def _cuts(
         self, arm: int, fingerprint: JsonObject, errors: Mapping[tuple[int, int], Mapping[str, int]]
     ) -> dict[tuple[int, int], dict[str, int]]:
-        """How many answers of an arm limits cut off, by the conversation's id and the repeat, then by option.
+        """Return how many answers limits cut off, by the conversation's id and the repeat, then by option.
 
-        The errors are those of its steps.
+        `errors` are those of the arm's steps.
         """
         cuts = {cell: of_cell for cell, kinds in errors.items() if (of_cell := by_option(kinds))}
         if thoughts := thoughts_by_role(fingerprint):
@@ -295,7 +295,7 @@ class ScoreReader:
         return cuts
 
     def _counts(self, scores: Collection[int]) -> dict[int, Counts]:
-        """The counts that go with scores, by their ids. Those that are alike are one object."""
+        """Return the counts of scores, by their ids. Equal counts are one object."""
         ids = [json.dumps(list(scores))]
         reals: dict[int, list[tuple[str, float]]] = {}
         for score, name, value in self._database.execute(_REALS, ids):
@@ -311,14 +311,14 @@ class ScoreReader:
         return counts_by_score
 
     def _kinds(self, table: str, scores: Sequence[int]) -> dict[int, dict[str, int]]:
-        """How many errors or faults of which kind scores have, by their ids."""
+        """Return how many errors or faults of each kind scores have, by their ids."""
         query = f"SELECT score, {_KINDS[table]} FROM {table} WHERE {_OF_IDS} GROUP BY 1, 2"
         return _by_kind(self._database.execute(query, [json.dumps(scores)]))
 
     def _summed(
         self, position: int, suite: str | None, grader: GraderInfo, scores: Sequence[int]
     ) -> StoredScore:
-        """Scores of one arm by one grader, by their ids, taken together."""
+        """Return the sum of one arm's scores by one grader, given by their ids."""
         ids = json.dumps(scores)
         counts: dict[str, float] = {}
         # Whole numbers are added in SQL, others as Python adds them.
@@ -339,7 +339,7 @@ class ScoreReader:
     def _grouped(
         self, run: StoredRun, suite: str = "NULL", order: str = ""
     ) -> list[tuple[int, str | None, GraderInfo, list[int]]]:
-        """The ids of a run's scores by arm, suite and grader, in the order of the first of each."""
+        """Return the ids of a run's scores by arm, suite and grader, in the order of the first of each."""
         groups: dict[tuple[Any, ...], list[int]] = {}
         for *group, score in self._database.execute(
             f"SELECT arms.position, {suite}, {_GRADER}, scores.id FROM scores"
@@ -353,11 +353,11 @@ class ScoreReader:
         ]
 
     def _standing(self, arm: int) -> _ShownGrader | None:
-        """Whose scores of an arm are shown; None if there are none.
+        """Return the grader whose scores of an arm are shown; None if there are none.
 
-        Those that the run made, unless all of it was scored again later with people's answers, by the same
-        rules or a later version of them: then the newest of these. `graded_by` chooses others: `own`, or a
-        part of a grader's name. Raises RigError where it is no grader's.
+        These are the run's own, unless all of it was scored again later with people's answers, by the same
+        rules or another version of them: the newest of those is shown then. `graded_by` chooses others:
+        `own`, or a part of a grader's name. Raises RigError if no grader has that.
         """
         if arm in self._standings:
             return self._standings[arm]
@@ -387,8 +387,9 @@ class ScoreReader:
         return self._standings[arm]
 
     def _shown(self, arm: int, cell: tuple[int, int] | None = None) -> dict[tuple[int, int], int]:
-        """The ids of the scores of an arm that are shown, by the conversation's id and the repeat, oldest
-        first: all, or that of one such `cell`.
+        """Return the ids of the scores of an arm that are shown, oldest first, or only that of one `cell`.
+
+        Cells, their keys, are pairs of the conversation's id and the repeat.
         """
         standing = self._standing(arm)
         if standing is None:
@@ -410,7 +411,7 @@ class ScoreReader:
 
 
 def _by_kind(rows: Iterable[Sequence[Any]]) -> dict[Any, dict[str, int]]:
-    """How many of which kind, by what has them."""
+    """Return how many of each kind every owner has, from rows of (owner, kind, number)."""
     counts: dict[Any, dict[str, int]] = {}
     for of, kind, number in rows:
         counts.setdefault(of, {})[intern(kind)] = number
@@ -418,19 +419,19 @@ def _by_kind(rows: Iterable[Sequence[Any]]) -> dict[Any, dict[str, int]]:
 
 
 def _of_any_version(grader: GraderInfo) -> GraderInfo:
-    """The rules of a grader, whichever version of them."""
+    """Return the rules of a grader, regardless of their version."""
     return replace(grader.rules, grader_version="")
 
 
 def speed_from(steps: Mapping[str, Any], clock: Mapping[str, Any]) -> Speed:
-    """A speed from such sums. SQLite's total() is a float even of whole numbers."""
+    """Return a speed from such sums. SQLite's total() is a float even of whole numbers."""
     tokens = {name: int(value) for name, value in steps.items() if not name.endswith("_s")}
     return Speed(**{**steps, **tokens, **clock})
 
 
 def _turns(known_turns: str, ends: str, *called: str | None) -> tuple[ScoredTurn, ...]:
-    """The turns of a conversation, from those that are known and how they ended, in JSON, and from the turns
-    of matching calls and of incorrect actions, each once for each call.
+    """Return the turns of a conversation, from `known_turns` and how they ended, both in JSON, and from the
+    turns of matching calls and of incorrect actions, each once for each call.
     """
     numbers = {turn: number for number, turn in enumerate(json.loads(known_turns), 1)}
     matched, bad = (Counter(map(int, text.split(",")) if text else ()) for text in called)

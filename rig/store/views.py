@@ -1,7 +1,7 @@
-"""The SQL views of a store, and those that runs are exported as; docs/reference/store.md has each column.
+"""The SQL views of a store, including those that runs are exported as; see docs/reference/store.md.
 
-Views hold no data. The writer of a run makes them again if they differ from those here, so they are not part
-of the migrations. Views with a column for each metric and count follow the runs in the store.
+Views hold no data. The writer of a run recreates them if they differ from those here, so they are not part of
+the migrations. Views with a column for each metric and count follow the runs in the store.
 """
 
 import json
@@ -19,7 +19,7 @@ steps calls turn_results turn_faults conversation_scores rates metrics flips err
 arm_settings
 """
 EXPORTED = tuple(_EXPORTED.split())
-"""Views whose rows are of one run each, which a run can be exported as."""
+"""Views whose rows each belong to one run, so that a run can be exported as them."""
 
 _WHERE = """
     runs.id AS run, runs.name AS name, arms.name AS arm, conversations.name AS conversation,
@@ -28,7 +28,7 @@ _WHERE = """
 
 
 def number(turn: str) -> str:
-    """What `turn_number` is of this column, beside a row of `conversations`: which assistant turn, from 1."""
+    """Return SQL for the number, from 1, of the assistant turn in a column, next to `conversations`."""
     return f"""coalesce((
         SELECT known.key + 1 FROM json_each(conversations.known_turns) AS known WHERE known.value = {turn}
     ), {turn} + 1)"""
@@ -77,7 +77,7 @@ JOIN metrics ON metrics.run = runs.id AND metrics.denominator = below.name
 LEFT JOIN totals AS above ON {_SAME} AND above.name = metrics.numerator
 """,
 }
-"""Views that others read."""
+"""Views that other views read."""
 
 _PLAIN = {
     "arm_settings": """
@@ -158,11 +158,11 @@ WHERE predictions.salvage <> ''
 GROUP BY arms.id, predictions.salvage, predictions.kind
 """,
 }
-"""Views of fixed columns, each after those that it reads."""
+"""Views with fixed columns, each after those that it reads."""
 
 
 def refresh_views(database: Database) -> None:
-    """Make the views again that are not as they should be for the runs of a store. Within a transaction."""
+    """Recreate the views that are out of date for the runs of a store. Needs a transaction."""
     rows = database.query("SELECT name, sql FROM sqlite_master WHERE type = 'view'")
     stored = {row["name"]: row["sql"] for row in rows}
     for name, text in _views(database):
@@ -173,13 +173,13 @@ def refresh_views(database: Database) -> None:
 
 
 def create_temporary_views(database: Database) -> None:
-    """The same views for this connection alone, which reads them in place of those in the store."""
+    """Create the same views for this connection alone, in place of those in the store."""
     for name, text in _views(database):
         database.execute(f"CREATE TEMP VIEW {name} AS {text.strip()}")
 
 
 def _views(database: Database) -> list[tuple[str, str]]:
-    """The views by name for the runs of a store, each after those that it reads."""
+    """Return the views for the runs of a store, by name, each after those that it reads."""
     rows = database.query("SELECT declaration FROM runs GROUP BY declaration ORDER BY min(rowid)")
     declarations = [Declaration.from_json(json.loads(row["declaration"])) for row in rows]
     metrics = _distinct(metric.name for declaration in declarations for metric in declaration.metrics)
@@ -199,25 +199,25 @@ def _views(database: Database) -> list[tuple[str, str]]:
 
 
 _MOST_COLUMNS = 300
-"""Metrics, and counts, that have columns of their own; SQLite allows 2,000 columns."""
+"""The most metrics, and the most counts, with their own columns; SQLite allows 2,000 columns."""
 
 _RESERVED = """
 run name arm created conversations turns errors steps prompt_tokens completion_tokens cached_share
 forced_share prefill_rate decode_rate wall_s failure decided not_evaluated grader grader_version similarity
 conversation suite repeat success own baseline flip tasks
 """
-"""Columns that the wide views have anyway. What is called so is in `rates` and `counts` alone."""
+"""Columns that the wide views always have. Others with these names are only in `rates` and `counts`."""
 
 
 def _distinct(names: Iterable[str], others: Iterable[str] = ()) -> list[str]:
-    """Names as columns: each once, whatever its letters' case, and none that is reserved."""
+    """Return names as columns: each once, ignoring case, without the reserved ones."""
     reserved = {*_RESERVED.split(), *(name.lower() for name in others)}
     by_letters = {name.lower(): name for name in names}
     return [name for folded, name in by_letters.items() if folded not in reserved]
 
 
 def _summary(metrics: Sequence[str], counts: Sequence[str]) -> str:
-    """A row for each arm and grader, with a column for each metric and count."""
+    """Return SQL for a row per arm and grader, with a column for each metric and count."""
     return f"""
 WITH score AS (
     SELECT arm, {_GRADER}, {_columns(("tasks", *counts), "sum(value)", "name")}
@@ -262,7 +262,7 @@ ORDER BY runs.rowid DESC, arms.position
 
 
 def _conversation_scores(metrics: Sequence[str], counts: Sequence[str]) -> str:
-    """A row for each score of a conversation, with a column for each metric and count."""
+    """Return SQL for a row per score of a conversation, with a column for each metric and count."""
     return f"""
 WITH rated AS (
     SELECT below.score, {_columns(metrics, f"max({_RATE})", "metrics.metric")}
@@ -291,7 +291,7 @@ LEFT JOIN counted ON counted.score = scores.id
 
 
 def _flips(counts: Sequence[str], wholes: Sequence[str]) -> str:
-    """A row for each conversation that only one of two arms of a run gets right."""
+    """Return SQL for a row per conversation that only one of two arms of a run gets right."""
     before = "".join(f"before.{_quoted(count)} AS {_quoted(f'baseline_{count}')}, " for count in counts)
     return f"""
 SELECT after.run, after.name, before.arm AS baseline, after.arm, after.conversation, after.suite,
@@ -308,13 +308,13 @@ WHERE before.success != after.success AND baseline_arm.position < arm.position
 
 
 def _columns(names: Sequence[str], value: str, by: str) -> str:
-    """Rows as columns: of each name the value where `by` is it."""
+    """Return SQL that pivots rows into columns: for each name, the value where `by` equals it."""
     columns = (f"{value} FILTER (WHERE {by} = {_text(name)}) AS {_quoted(name)}" for name in names)
     return ", ".join(columns) or "NULL"
 
 
 def _named(table: str, names: Sequence[str]) -> str:
-    """These columns of a table, with a comma behind each."""
+    """Return these columns of a table, each followed by a comma."""
     return "".join(f"{table}.{_quoted(name)}, " for name in names)
 
 
@@ -327,12 +327,12 @@ def _text(value: str) -> str:
 
 
 def datasette_metadata(store: Path) -> JsonObject:
-    """The metadata that Datasette takes for a store of this name: descriptions, and queries to begin with."""
+    """Return Datasette's metadata for a store with this name: descriptions and example queries."""
     shipped: JsonObject = json.loads(Path(__file__).with_name("datasette.json").read_text(encoding="utf-8"))
     return {**shipped, "databases": {store.stem: shipped["databases"]["runs"]}}
 
 
 def described() -> dict[str, JsonObject]:
-    """By the names of views and tables: a `description`, and the `columns` with theirs."""
+    """Return, by the names of views and tables, a `description`, and the `columns` with theirs."""
     tables: dict[str, JsonObject] = datasette_metadata(Path("runs"))["databases"]["runs"]["tables"]
     return tables

@@ -1,4 +1,4 @@
-"""Writing a run. One process writes a run at a time, one transaction for each turn."""
+"""Write a run. Only one process writes a run at a time, in one transaction for each turn."""
 
 import hashlib
 import json
@@ -34,7 +34,7 @@ from rig.tasks import PlayedTurn
 class RunWriter(AbstractContextManager["RunWriter"]):
     """Holds a run for writing until closed. Every method is one transaction; all raise StoreError.
 
-    Scores are stored as those of a `grader`, which who stores any has to name.
+    Scores are stored under a `grader`, which anyone who stores any has to name.
     """
 
     def __init__(
@@ -54,12 +54,12 @@ class RunWriter(AbstractContextManager["RunWriter"]):
 
     @classmethod
     def create(cls, path: Path, new: NewRun, grader: GraderInfo | None = None) -> "RunWriter":
-        """Store a new run, in a file that is created where there is none."""
+        """Store a new run, in a file that is created if there is none."""
         return cls._holding(path, new.id, grader, new)
 
     @classmethod
     def claim(cls, path: Path, run: str, grader: GraderInfo | None = None) -> "RunWriter":
-        """Take over a run that nobody is writing. Raises RigError when somebody is."""
+        """Take over a run that nobody is writing. Raises RigError if somebody is."""
         return cls._holding(path, run, grader)
 
     @classmethod
@@ -88,7 +88,7 @@ class RunWriter(AbstractContextManager["RunWriter"]):
         self.close()
 
     def arm_ready(self, arm: int, fingerprint: JsonObject, load_s: float) -> None:
-        """Note that an arm's model is loaded, and what exactly it is."""
+        """Note that an arm's model is loaded, and its fingerprint."""
         with self._transaction():
             self._set_fingerprint(arm, fingerprint)
             # Why it failed before is about to be forgotten.
@@ -100,15 +100,15 @@ class RunWriter(AbstractContextManager["RunWriter"]):
             self._set("arms", self._arms[arm], load_s=load_s, failure=None)
 
     def note(self, arm: int, column: Literal["failure", "decided", "attribution"], what: Json) -> None:
-        """Note why an arm could not go on, what a run until a verdict found of it and played it no further,
-        or why it is served and answered otherwise than its file, which is JSON.
+        """Note why an arm could not go on (`failure`), the verdict that ended it in a run until a verdict
+        (`decided`), or, as JSON, why it is served and answered differently from its file (`attribution`).
         """
         with self._transaction():
             text = what if isinstance(what, str) else to_json(what)
             self._set("arms", self._arms[arm], **{column: text})
 
     def set_aside(self, turns: Mapping[Where, int]) -> None:
-        """Have conversations played again from these turns on; what was played is kept among the attempts."""
+        """Have conversations replayed from these turns on; the old turns are kept among the attempts."""
         with self._transaction():
             for where, first in turns.items():
                 cell = self._cell(where)
@@ -128,8 +128,8 @@ class RunWriter(AbstractContextManager["RunWriter"]):
     ) -> float:
         """Store a turn, its predictions and, with the last turn, the conversation's score: all or nothing.
 
-        `costs` are the arm's so far; `wanted` is how many calls were due in the turn, None if nobody
-        knows. Returns the seconds that this took.
+        `costs` are the arm's so far; `wanted` is how many calls were due in the turn, None if unknown.
+        Returns the seconds that this took.
         """
         clock = perf_counter()
         arm = self._arms[where.arm]
@@ -145,14 +145,14 @@ class RunWriter(AbstractContextManager["RunWriter"]):
         return seconds
 
     def commit_episode(self, where: Where, turns: Sequence[PlayedTurn], score: Score) -> None:
-        """Store a conversation that is finished, with turns that are not stored yet: all of it or nothing."""
+        """Store a finished conversation with those of its turns that are not stored yet: all or nothing."""
         with self._transaction():
             for played in turns:
                 self._insert_turn(where, played, None)
             self._insert_score(where, score)
 
     def siblings(self, where: Where) -> dict[tuple[int, int, str], Sibling]:
-        """What the nearest arm before answered in this conversation and repeat, by turn, step and role."""
+        """Return what the nearest earlier arm answered in this conversation, by turn, step and role."""
         rows = self._database.query(_SIBLINGS, {**self._cell(where), "position": where.arm})
         return {
             (row["turn"], row["step"], row["role"]): Sibling(
@@ -162,7 +162,7 @@ class RunWriter(AbstractContextManager["RunWriter"]):
         }
 
     def set_remark(self, declaration: Declaration) -> None:
-        """Note what has to be said about the run from now on."""
+        """Replace the run's declaration, and with it the remarks printed about the run."""
         with self._transaction():
             self._set("runs", self.run, declaration=to_json(declaration.to_json()))
 
@@ -172,14 +172,14 @@ class RunWriter(AbstractContextManager["RunWriter"]):
             self._set("runs", self.run, finished=_now())
 
     def close(self) -> None:
-        """Let go of the run, so that another process may go on with it."""
+        """Release the run, so that another process may continue it."""
         try:
             if not self._is_lost:
                 with self._transaction():
                     for arm, seconds in self._store_s.items():
                         self._set("arms", arm, store_s=seconds)
                     self._set("runs", self.run, writer=None)
-                # Somebody who watches keeps the log in place; the file is to be whole without it.
+                # A watcher keeps the log in place, but the file should be whole without it.
                 with faults(self._path):
                     self._database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
         finally:
@@ -204,7 +204,7 @@ class RunWriter(AbstractContextManager["RunWriter"]):
                 raise deleted(self._path, self.run)
 
     def _keep(self) -> str:
-        """Copy what the lost file holds, as long as this process has it open, and say where it is."""
+        """Copy what the lost file holds, which this process still has open, and say where that is."""
         name = f"{self._path.stem}-{self.run}-kept{self._path.suffix}"
         for folder in (self._path.parent, Path.cwd(), Path(tempfile.gettempdir())):
             with suppress(OSError, sqlite3.Error):
@@ -219,14 +219,14 @@ class RunWriter(AbstractContextManager["RunWriter"]):
         self._set("arms", self._arms[arm], fingerprint=text, fingerprint_sha256=digest)
 
     def _set(self, table: str, row: int | str, **values: Any) -> int:
-        """Change columns of a row. Returns how many there were: none if another program deleted the run."""
+        """Change columns of a row. Returns how many rows changed: none if another program deleted the run."""
         sets = ", ".join(f"{name} = :{name}" for name in values)
         return self._database.execute(
             f"UPDATE {table} SET {sets} WHERE id = :id", {**values, "id": row}
         ).rowcount
 
     def _add(self, table: str, **values: Any) -> int:
-        """Insert a row; its id. sqlite-utils would look the table up each time, with dozens of statements."""
+        """Insert a row and return its id. Not by sqlite-utils, which would inspect the table each time."""
         names = ", ".join(values)
         holders = ", ".join(f":{name}" for name in values)
         row = self._database.execute(f"INSERT INTO {table} ({names}) VALUES ({holders})", values).lastrowid
@@ -234,9 +234,9 @@ class RunWriter(AbstractContextManager["RunWriter"]):
         return row
 
     def add_score(self, where: Where, score: Score) -> None:
-        """Store a later score beside the run's own, instead of an older one by the same grader.
+        """Store a later score beside the run's own, replacing an older one by the same grader.
 
-        The run's own never changes, but where there are later ones it is the newest again.
+        The run's own score never changes, but if there are later ones, it is made the newest again.
         """
         cell = self._cell(where)
         by = {**cell, **self._by}
@@ -256,7 +256,7 @@ class RunWriter(AbstractContextManager["RunWriter"]):
     def rescore(self, arm: int, fingerprint: JsonObject, scores: Mapping[Where, Score]) -> None:
         """Let an arm stand by other scores of its finished conversations, all or none; the old ones stay.
 
-        `fingerprint` is the arm's from now on: it names who scores.
+        `fingerprint` becomes the arm's: it names the grader.
         """
         with self._transaction():
             for where, score in scores.items():
@@ -272,7 +272,7 @@ class RunWriter(AbstractContextManager["RunWriter"]):
         self._database.table("scores").delete_where(f"{_same(by)} AND NOT own", by)
 
     def _give_up(self, cell: dict[str, int], turn: dict[str, Any]) -> None:
-        """Take a turn out of a run, and keep it among the attempts."""
+        """Remove a turn from a run, and keep it among the attempts."""
         query = "SELECT * FROM predictions WHERE turn = ? ORDER BY step"
         steps = list(self._database.query(query, [turn["id"]]))
         failed = next((step for step in steps if step["error"] in PASSING), None)
@@ -306,7 +306,7 @@ class RunWriter(AbstractContextManager["RunWriter"]):
             self._set("predictions", prediction, **verdict_columns(verdict))
 
     def _insert_counts(self, by: dict[str, Any], score: Score) -> int:
-        """Insert a score and what goes with it, but its verdicts. Returns its id."""
+        """Insert a score with its counts, error types and faults, but no verdicts. Returns its id."""
         score_id = self._add("scores", **by)
         for name, value in score.counts.items():
             self._add("counts", score=score_id, name=name, value=value)
@@ -318,7 +318,7 @@ class RunWriter(AbstractContextManager["RunWriter"]):
         return score_id
 
     def _judged(self, cell: dict[str, int], score: Score) -> Iterator[tuple[int, Verdict]]:
-        """The ids of a conversation's calls with the verdicts on them, if its method has verdicts."""
+        """Yield the ids of a conversation's calls with their verdicts, if its method has verdicts."""
         if score.verdicts:
             rows = self._database.execute(
                 "SELECT predictions.id FROM predictions JOIN turns ON turns.id = predictions.turn"
@@ -361,11 +361,11 @@ FROM predictions JOIN turns ON turns.id = predictions.turn
 JOIN scores USING (arm, conversation, repeat)
 WHERE own AND kind = 'call' AND arm = :arm AND conversation = :conversation AND repeat = :repeat
 """
-"""Keeps the verdicts of a conversation's own score apart, as those of any other."""
+"""Keeps the verdicts of a conversation's own score in the table of all other scores' verdicts."""
 
 
 def _same(values: Mapping[str, Any]) -> str:
-    """A condition: that columns have these values."""
+    """Return the SQL condition that columns have these values."""
     return " AND ".join(f"{name} = :{name}" for name in values)
 
 
@@ -394,7 +394,7 @@ def _insert_run(database: Database, new: NewRun) -> None:
     )
     method = new.declaration.method
     for digest, task in zip(hashes, new.conversations, strict=True):
-        # There is none of a task that its method cannot say it of.
+        # A task whose method cannot describe it has no view.
         with suppress(LookupError, TypeError, ValueError, AttributeError, RecursionError):
             row = [digest, method, to_json(view_of(task))]
             database.execute("INSERT OR IGNORE INTO task_views VALUES (?, ?, ?)", row)

@@ -1,8 +1,8 @@
-"""What servers answered, kept as lines of JSON: played again without a server, and never made up.
+"""Recorded answers of servers, kept as lines of JSON and replayed without a server.
 
 A line is a server with its listing, the state that conversations begin in, or a call: its arguments, the hash
 of the state before and after it, and the answer as the server sent it. Values of the environment are replaced
-by their names, and come back where the servers' environment is known.
+by their names, and restored where the servers' environment is known.
 """
 
 import base64
@@ -27,15 +27,16 @@ VERSION = 1
 REDACTED = "[redacted]"
 NOT_RECORDED = "No answer was recorded for this call."
 _SHORTEST = 4
-"""Characters of a value that is looked for: a shorter one is no secret, and would be everywhere."""
+"""The fewest characters of a value that is redacted; a shorter one would match everywhere."""
 
 Redact: TypeAlias = Callable[[Json], Json]
 
 
 class RecordedCall(BaseModel):
-    """A call and its answer, `result` or `error`, as the protocol has it. Without `before`, in any state.
+    """A call and its answer, `result` or `error`, as the protocol has it.
 
-    `after` is the hash of the state that it left; None where it is as before.
+    `before` and `after` are hashes of the state before and after the call. Without `before`, the answer is
+    good for any state; without `after`, the call left the state as it was.
     """
 
     server: str
@@ -60,7 +61,7 @@ class _Header(BaseModel):
 
 
 class Cassette:
-    """Recorded calls, and the state that each conversation begins in."""
+    """The recorded calls, and the state that each conversation begins in."""
 
     def __init__(self, listings: Mapping[str, Json], state: str, calls: Iterable[RecordedCall] = ()) -> None:
         self.listings, self.state = dict(listings), state
@@ -71,7 +72,7 @@ class Cassette:
 
     @classmethod
     def read(cls, path: Path) -> "Cassette":
-        """Raises RigError, with the place."""
+        """Read a cassette. Raises RigError, with the place."""
         listings: dict[str, Json] = {}
         state, calls = "", []
         for where, line in lines_of(path):
@@ -90,7 +91,7 @@ class Cassette:
         return cls(listings, state, calls)
 
     def add(self, call: RecordedCall) -> None:
-        """Record a call. One that is there already is left out."""
+        """Record a call, unless the same one is already recorded."""
         same = self._by_key[key(call.server, call.tool, call.arguments, call.before)]
         if call not in same:
             same.append(call)
@@ -99,19 +100,19 @@ class Cassette:
     def find(
         self, server: str, tool: str, arguments: JsonObject, state: str, again: int
     ) -> RecordedCall | None:
-        """A call in a state, the `again`th time that it is made; None if none was recorded."""
+        """Return the call recorded in a state for the `again`th time it is made; None if there is none."""
         for before in (state, None):
             if same := self._by_key.get(key(server, tool, arguments, before)):
                 return same[min(again, len(same) - 1)]
         return None
 
     def write(self, path: Path, redact: Redact) -> None:
-        """Write the cassette, in place of one that is there. Raises RigError."""
+        """Write the cassette, replacing the file if it exists. Raises RigError."""
         servers = [{"kind": "server", "v": VERSION, **listing} for listing in self.listings.values()]
         calls = ({"kind": "call", **call.model_dump(exclude_none=True)} for call in self.calls)
         lines = (*servers, {"kind": "state", "sha256": self.state}, *calls)
-        told = (json.dumps(redact(line), ensure_ascii=False) for line in lines)
-        write("".join(f"{line}\n" for line in told), path, force=True)
+        texts = (json.dumps(redact(line), ensure_ascii=False) for line in lines)
+        write("".join(f"{line}\n" for line in texts), path, force=True)
 
 
 def _plain(value: Json) -> Json:
@@ -119,13 +120,13 @@ def _plain(value: Json) -> Json:
 
 
 def key(server: str, tool: str, arguments: JsonObject, before: str | None) -> str:
-    """Equal for calls that are equal: 1 is 1.0, and the order of names is none."""
-    told = json.dumps([server, tool, mapped(arguments, _plain), before], sort_keys=True)
-    return hashlib.sha256(told.encode()).hexdigest()
+    """Return a hash that is equal for equal calls: 1 equals 1.0, and the order of names does not matter."""
+    text = json.dumps([server, tool, mapped(arguments, _plain), before], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def normalized(arguments: JsonObject, schema: JsonObject) -> JsonObject:
-    """Arguments without those that are what the schema says of them where they are left out."""
+    """Return the arguments without the optional ones that have the schema's default value."""
     properties = schema.get("properties", {})
     required = schema.get("required", ())
     return {
@@ -136,9 +137,10 @@ def normalized(arguments: JsonObject, schema: JsonObject) -> JsonObject:
 
 
 def redactor(environment: Mapping[str, str], patterns: Sequence[str] = ()) -> Redact:
-    """What replaces the values of an environment by their names, and texts that match a pattern.
+    """Return a function that replaces values of an environment by their names, and redacts what matches a
+    pattern.
 
-    Raises RigError for a pattern that is none.
+    Raises RigError for a pattern that is not a regular expression.
     """
     spelled: dict[str, str] = {}
     for name, value in environment.items():
@@ -154,7 +156,7 @@ def redactor(environment: Mapping[str, str], patterns: Sequence[str] = ()) -> Re
 
 
 def restorer(environment: Mapping[str, str]) -> Redact:
-    """What puts the values of an environment in the place of their names."""
+    """Return a function that replaces the names of an environment with their values."""
     tokens = [(_token(name), value) for name, value in environment.items() if len(value) >= _SHORTEST]
     return _replacing(tokens)
 
@@ -175,8 +177,8 @@ def _token(name: str) -> str:
 
 
 def from_log(path: Path, server: str) -> list[RecordedCall]:
-    """The calls of a client's log: JSON-RPC messages, a line each, or under `msg`, `message` or `data`."""
-    asked: dict[Json, JsonObject] = {}
+    """Read the calls in a client's log: a JSON-RPC message per line, or under `msg`, `message` or `data`."""
+    requests: dict[Json, JsonObject] = {}
     calls = []
     for where, line in lines_of(path):
         value = json_of(line, where)
@@ -186,10 +188,10 @@ def from_log(path: Path, server: str) -> list[RecordedCall]:
         if not isinstance(value, dict) or not isinstance(value.get("id"), int | str):
             continue
         if value.get("method") == "tools/call" and isinstance(value.get("params"), dict):
-            asked[value["id"]] = value["params"]
-        elif value["id"] in asked and ("result" in value or "error" in value):
-            params = asked.pop(value["id"])
-            told = {"server": server, "tool": params.get("name"), "arguments": params.get("arguments") or {}}
-            told |= {name: value[name] for name in ("result", "error") if name in value}
-            calls.append(parsed(RecordedCall, told, where, "a call and its answer"))
+            requests[value["id"]] = value["params"]
+        elif value["id"] in requests and ("result" in value or "error" in value):
+            params = requests.pop(value["id"])
+            call = {"server": server, "tool": params.get("name"), "arguments": params.get("arguments") or {}}
+            call |= {name: value[name] for name in ("result", "error") if name in value}
+            calls.append(parsed(RecordedCall, call, where, "a call and its answer"))
     return calls

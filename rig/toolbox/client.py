@@ -1,11 +1,12 @@
-"""A client of one MCP server, over the pipes of a process of its own, in both eras of the protocol.
+"""A client of one MCP server, which runs in its own process and is spoken to over pipes.
 
-Up to 2025-11-25, a session begins with `initialize`; from 2026-07-28 on, each request says what it needs.
-Whatever a server sends is bounded in time and size, and only an answer with the number of the request counts.
+It speaks both eras of the protocol: up to 2025-11-25, a session begins with `initialize`; from 2026-07-28 on,
+each request says what it needs. Whatever a server sends is bounded in time and size, and only an answer with
+the number of the request counts.
 
 The official SDK (mcp 2.3.0) listed the same tools of seven servers. It is not used: it brings 30 packages of
 70 MB, runs only under asyncio, refuses answers that do not fit a server's own schema, and hides the bytes and
-the process that a cassette, a confined folder and a kill in the middle of a call are about.
+the process, which cassettes, confined folders and kills in the middle of a call need.
 """
 
 import json
@@ -25,24 +26,24 @@ from rig.documents import json_of
 from rig.errors import RigError
 
 LEGACY = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
-"""Versions that begin with a handshake; the first is asked for."""
+"""The versions that begin with a handshake; the first is the one requested."""
 MODERN = "2026-07-28"
 
 START_S = 60.0
-"""Seconds until a server has answered for the first time. Some load a runtime on a busy machine."""
+"""The seconds that a server has for its first answer. Some load a runtime, perhaps on a busy machine."""
 LONGEST_LINE = 16 << 20
 MOST_BYTES = 64 << 20
-"""Bytes that a server may send until a request is answered."""
+"""The most bytes that a server may send before it answers a request."""
 MOST_NOISE = 1_000
-"""Lines that are no messages, until a request is answered."""
+"""The most lines that are not messages that a server may send before it answers a request."""
 _MOST_PAGES = 100
 _MOST_LOG = 1 << 16
 _SETTLING_S = 0.2
-"""Seconds after the first listing in which a server may still change it; some do so when a session begins."""
+"""The seconds after the first listing in which a server may still change it, as some do at the start."""
 
 
 class McpServerFault(Exception):
-    """A server ended, did not answer in time, or did not keep to the protocol. Its process is ended."""
+    """A server ended, did not answer in time, or broke the protocol. Its process has been ended."""
 
 
 class RequestRefused(Exception):
@@ -55,7 +56,7 @@ class RequestRefused(Exception):
 
 
 class ServerListing(NamedTuple):
-    """What a server says of itself, and its tools, as it sent them."""
+    """What a server says about itself, and its tools as it sent them."""
 
     protocol: str
     server: JsonObject
@@ -63,9 +64,10 @@ class ServerListing(NamedTuple):
 
 
 class McpClient:
-    """A running server. `seconds` is how long a call may take. Raises McpServerFault if it does not start.
+    """A running server. Raises McpServerFault if it does not start.
 
-    `folder` is its working directory, `environment` all that it finds in its environment.
+    `folder` is its working directory, `environment` its whole environment, and `seconds` how long a call may
+    take.
     """
 
     def __init__(
@@ -97,21 +99,21 @@ class McpClient:
 
     @property
     def log(self) -> str:
-        """The last that the server wrote to its standard error."""
+        """The end of what the server wrote to its standard error."""
         return self._log.decode("utf-8", "replace")
 
     def _begin(self) -> tuple[str, JsonObject]:
-        """Begin a session; the version of the protocol, and what the server says of itself."""
+        """Begin a session. Return the version of the protocol, and what the server says about itself."""
         about = {"name": "rig", "version": __version__}
-        asked = {"protocolVersion": LEGACY[0], "capabilities": {}, "clientInfo": about}
+        offer = {"protocolVersion": LEGACY[0], "capabilities": {}, "clientInfo": about}
         try:
-            result = self._request("initialize", asked, START_S)
+            result = self._request("initialize", offer, START_S)
         except RequestRefused as refusal:
             data = refusal.error.get("data")
             supported = data.get("supported") if isinstance(data, dict) else None
             older = [version for version in LEGACY if isinstance(supported, list) and version in supported]
             if older:
-                result = self._request("initialize", {**asked, "protocolVersion": older[0]}, START_S)
+                result = self._request("initialize", {**offer, "protocolVersion": older[0]}, START_S)
             else:
                 names = ("protocolVersion", "clientCapabilities", "clientInfo")
                 fields = zip(names, (MODERN, {}, about), strict=True)
@@ -130,7 +132,7 @@ class McpClient:
         return protocol, server
 
     def listing(self) -> ServerListing:
-        """The server's tools. Raises McpServerFault where a listing has no end, or is none."""
+        """Return the server's tools. Raises McpServerFault if the listing is endless or malformed."""
         if self._listing is None:
             tools = self._tools()
             self._receive(None, time.monotonic() + _SETTLING_S)
@@ -160,9 +162,9 @@ class McpClient:
         self._give_up("lists its tools without an end")
 
     def call(self, tool: str, arguments: JsonObject) -> JsonObject:
-        """What the server answers to a call: the protocol's `{"result": …}` or `{"error": …}`.
+        """Call a tool and return the protocol's `{"result": …}` or `{"error": …}`.
 
-        Raises McpServerFault if there is no answer, and where the server's tools are others by now.
+        Raises McpServerFault if there is no answer, or if the server has changed its tools meanwhile.
         """
         if self._moved:
             self._moved = False
@@ -175,7 +177,7 @@ class McpClient:
             return {"error": refusal.error or {"message": str(refusal)}}
 
     def end(self) -> None:
-        """End the process, with all that it started. What it held in memory is lost."""
+        """End the process and everything that it started. What it held in memory is lost."""
         with suppress(OSError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
@@ -184,13 +186,13 @@ class McpClient:
                 pipe.close()
 
     def _give_up(self, text: str) -> NoReturn:
-        """Raises McpServerFault: what a server does that does not keep to the protocol is not waited for."""
+        """End a server that breaks the protocol. Always raises McpServerFault."""
         self.end()
         lines = self.log.strip().splitlines()
         raise McpServerFault(f"{text} ({lines[-1].strip()[:200]})" if lines else text)
 
     def _request(self, method: str, params: JsonObject, seconds: float) -> JsonObject:
-        """The result of a request. Raises RequestRefused for an error that the server answers with."""
+        """Send a request and return its result. Raises RequestRefused if the server answers with an error."""
         self._number += 1
         until = time.monotonic() + seconds
         message = {"jsonrpc": "2.0", "id": self._number, "method": method, "params": {**params, **self._meta}}
@@ -220,7 +222,7 @@ class McpClient:
                     self._give_up("does not read what it is sent")
 
     def _receive(self, number: int | None, until: float) -> JsonObject | None:
-        """The answer of this number; None if it does not come. What else comes is dealt with, or dropped."""
+        """Return the answer with this number; None if it does not come. Handles or drops other messages."""
         noise = size = 0
         while True:
             line, newline, rest = self._received.partition(b"\n")
@@ -242,7 +244,7 @@ class McpClient:
                 self._give_up(f"sends a line of more than {LONGEST_LINE >> 20} MiB")
 
     def _heed(self, message: JsonObject, until: float) -> None:
-        """A request or a note of the server's: it is not asked for anything but whether rig is there."""
+        """Handle a request or notification from the server. The only request that gets a result is a ping."""
         if "id" not in message:
             self._moved |= message["method"] == "notifications/tools/list_changed"
         elif message["method"] == "ping":
@@ -252,9 +254,10 @@ class McpClient:
             self._send({"jsonrpc": "2.0", "id": message["id"], "error": error}, until)
 
     def _read(self, until: float, writing: Any = None) -> int:
-        """Wait for output; the bytes that came, or until `writing` takes more. 0 if time is up.
+        """Wait for output or, if `writing` is given, until that takes more. Return the number of bytes read.
 
-        What the server logs is read as well, so that it never waits for that.
+        Returns 1 when `writing` is ready, and 0 when time is up. The server's log is read as well, so that
+        the server never blocks on it.
         """
         _, out, log = self._pipes
         with selectors.DefaultSelector() as selector:
@@ -288,7 +291,7 @@ class McpClient:
 
 
 def _message(line: bytes) -> JsonObject | None:
-    """The message of a line; None for a line that is none."""
+    """Return the JSON-RPC message in a line; None if it holds none."""
     try:
         message = json_of(line.decode(), "a server")
     except (RigError, UnicodeDecodeError):

@@ -1,4 +1,4 @@
-"""How two worlds differ: record by record and column by column, or in what they hold but for ids."""
+"""How two worlds differ: record by record and column by column, or in their contents apart from ids."""
 
 import json
 import sqlite3
@@ -13,17 +13,17 @@ from rig.toolbox.rules import equal
 from rig.toolbox.world import RECORDED_CALLS, SERVER_TABLES, Snapshot, Tables, decode, stored_lists, value_of
 
 LIMIT = 50
-"""Records of a diff, by default."""
+"""The default limit on the records of a diff."""
 
 _BOOKKEEPING = ("session", "id_generators", RECORDED_CALLS, *SERVER_TABLES)
-"""Tables that hold no user's things: the clock, who is logged in, how many ids were drawn. They come last."""
+"""Tables without a user's things: the clock, who is logged in, how many ids were drawn. They come last."""
 
 _Rows: TypeAlias = dict[tuple[Any, ...], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnChange:
-    """A column of a record; `before` is None if the record was added, `after` where it was removed."""
+    """A column of a record. `before` is None if the record was added, and `after` if it was removed."""
 
     name: str
     before: Json
@@ -32,9 +32,9 @@ class ColumnChange:
 
 @dataclass(frozen=True, slots=True)
 class RecordChange:
-    """A record that is different. `key` names it: column and value; `columns` are the others that differ.
+    """A record that differs. `key` names it by column and value; `columns` are the other columns that differ.
 
-    Of records added or removed, `columns` are those that are not null.
+    In a record that was added or removed, `columns` are all that are not null.
     """
 
     table: str
@@ -44,11 +44,11 @@ class RecordChange:
 
     @property
     def is_bookkeeping(self) -> bool:
-        """Whether nobody's things are concerned, but the simulator's own state."""
+        """Whether the record is part of the simulator's own state and nothing of a user's."""
         return self.table in _BOOKKEEPING
 
     def as_json(self) -> JsonObject:
-        """All of it by name."""
+        """Return the change as a JSON object."""
         return {
             "table": self.table,
             "key": dict(self.key),
@@ -66,7 +66,7 @@ class WorldDiff(ByName):
 
 
 def diff(before: Snapshot, after: Snapshot, tables: Tables, limit: int = LIMIT) -> WorldDiff:
-    """How `after` differs from `before`, in at most `limit` records."""
+    """Return how `after` differs from `before`, with at most `limit` records."""
     if before == after:
         return WorldDiff()
     with closing(open_snapshot(before)) as old, closing(open_snapshot(after)) as new:
@@ -76,14 +76,14 @@ def diff(before: Snapshot, after: Snapshot, tables: Tables, limit: int = LIMIT) 
 
 
 def open_snapshot(snapshot: Snapshot) -> sqlite3.Connection:
-    """A world's database in memory, to be closed."""
+    """Open the database of a world in memory. The caller has to close it."""
     connection = sqlite3.connect(":memory:")
     connection.deserialize(snapshot.image)
     return connection
 
 
 def record_tables(database: sqlite3.Connection, tables: Tables) -> list[str]:
-    """The tables whose rows are records, and not parts of other records."""
+    """Return the tables whose rows are records, rather than parts of other records."""
     parts = {elements.table for elements in tables.lists.values()}
     rows = database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
     names = [name for (name,) in rows if name not in parts and not name.startswith("sqlite_")]
@@ -111,7 +111,7 @@ def _changes(
 
 
 def stored_rows(table: str, tables: Tables, database: sqlite3.Connection) -> tuple[tuple[str, ...], _Rows]:
-    """The columns of a table's key, and its records as they are stored, by key. Lists are tuples here."""
+    """Return the key columns of a table, and its stored records by key. Lists are tuples here."""
     description = database.execute(f"PRAGMA table_info({table})").fetchall()
     names = [row[1] for row in description]
     key = tables.keys.get(table) or tuple(row[1] for row in description if row[5])
@@ -131,22 +131,22 @@ def stored_rows(table: str, tables: Tables, database: sqlite3.Connection) -> tup
 
 
 _LEFT_OUT = ("id_generators", RECORDED_CALLS, *SERVER_TABLES)
-"""How many ids were drawn, and which answers given, is nobody's thing."""
+"""Tables that contents leave out: drawn ids and given answers are not a user's things."""
 
 _ANY = "(any)"
-"""What stands for a value that a tool drew: that there is one counts, and which one does not."""
+"""Stands for a value that a tool drew: it matters that there is one, but not which."""
 _LONGEST = 120
-"""Characters that are told of a value."""
+"""The most characters of a value that are quoted."""
 
 
 class TableRecord(NamedTuple):
-    """One record: its table, and its fields by name as JSON text, but for those that are null."""
+    """One record: its table, and its fields that are not null, by name as JSON text."""
 
     table: str
     fields: tuple[tuple[str, str], ...]
 
     def told(self, others: Iterable["TableRecord"]) -> str:
-        """In words; a long text from shortly before it differs from that of the like record of `others`."""
+        """Describe the record; a long text starts just before it differs from the like record in `others`."""
         like = (dict(other.fields) for other in others if other[0] == self[0] and other[1][:1] == self[1][:1])
         other = next(like, {}) if any(len(text) > _LONGEST for _, text in self.fields) else {}
         parts: list[str] = []
@@ -161,7 +161,7 @@ class TableRecord(NamedTuple):
 
 
 class Differences(NamedTuple):
-    """The records that a world lacks, and those that it has beyond what was expected."""
+    """The records that a world lacks, and those that it has beyond the expected ones."""
 
     missing: tuple[TableRecord, ...] = ()
     extra: tuple[TableRecord, ...] = ()
@@ -171,14 +171,14 @@ class Differences(NamedTuple):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """In words, a line on each."""
+        """The differences in words, one line for each."""
         lacking = [f"the world should have {record.told(self.extra)}" for record in self.missing]
         more = [f"the world should not have {record.told(self.missing)}" for record in self.extra]
         return (*lacking, *more)
 
 
 def contents(snapshot: Snapshot, tables: Tables) -> Counter[TableRecord]:
-    """Every record of a world, and how many there are of it."""
+    """Count the records of a world."""
     records: Counter[TableRecord] = Counter()
     with closing(open_snapshot(snapshot)) as database:
         for table in record_tables(database, tables):
@@ -195,13 +195,13 @@ def contents(snapshot: Snapshot, tables: Tables) -> Counter[TableRecord]:
 
 
 def compare(expected: Snapshot, got: Snapshot, tables: Tables) -> Differences:
-    """How a world differs from the expected one in what it holds."""
+    """Return how the contents of a world differ from those of the expected one."""
     due, there = contents(expected, tables), contents(got, tables)
     return Differences(*(tuple(sorted(records.elements())) for records in (due - there, there - due)))
 
 
 def differences(one: Json, other: Json, place: str = "") -> Iterator[tuple[str, Json, Json]]:
-    """Where two JSON values differ: the JSON pointer, and what is there in each, None for nothing."""
+    """Yield where two JSON values differ: a JSON pointer and both values there, None for a missing one."""
     if isinstance(one, dict) and isinstance(other, dict):
         for name in dict.fromkeys([*one, *other]):
             step = str(name).replace("~", "~0").replace("/", "~1")
@@ -214,7 +214,7 @@ def differences(one: Json, other: Json, place: str = "") -> Iterator[tuple[str, 
 
 
 def drawn_values(snapshot: Snapshot, tables: Tables) -> frozenset[str]:
-    """The ids and tokens that a world holds."""
+    """Return the ids and tokens that a world holds."""
     drawn: set[str] = set()
     with closing(open_snapshot(snapshot)) as database:
         for table, columns in tables.drawn.items():
@@ -224,7 +224,7 @@ def drawn_values(snapshot: Snapshot, tables: Tables) -> frozenset[str]:
 
 
 def _text(value: Json) -> str:
-    """A value as JSON; lists are sets here, since nobody says in which order guests come."""
+    """Return a value as JSON text. A list is sorted, because the order of, say, guests does not matter."""
     if isinstance(value, list):
         value = sorted(value, key=json.dumps)
     return json.dumps(value, ensure_ascii=False, sort_keys=True)

@@ -29,11 +29,11 @@ from rig.toolbox.toolbox import Toolbox
 from rig.toolbox.world import RECORDED_CALLS, World
 
 DONE: Mapping[str, Json] = {"status": "ok"}
-"""What a true call is answered with, where nothing is recorded and its tool declares nothing."""
+"""The answer to a true call where nothing is recorded and its tool declares no default."""
 
 
 class RecordedWorld(World):
-    """Knows the true calls of the conversation that is played, and which of them have been answered."""
+    """A world that holds the true calls of the current conversation, and which of them have been answered."""
 
     schema: ClassVar[str] = (
         f"CREATE TABLE {RECORDED_CALLS} (number INTEGER PRIMARY KEY, tool TEXT NOT NULL, call TEXT NOT NULL,"
@@ -53,7 +53,7 @@ class RecordedWorld(World):
 
 
 def answer(declared: ToolDeclaration, world: World, /, **arguments: Json) -> Json:
-    """The function of a tool that has no code."""
+    """Answer a call of a tool that has no code from the recorded calls, or with the declared default."""
     calls = world.database.execute(
         f"SELECT number, answered, call FROM {RECORDED_CALLS} WHERE tool = ? ORDER BY number", [declared.name]
     )
@@ -61,7 +61,7 @@ def answer(declared: ToolDeclaration, world: World, /, **arguments: Json) -> Jso
     for number, answered, text in calls.fetchall():
         true = json.loads(text)
         if _fits(declared, true, arguments):
-            # The very same call comes first, then one that was not answered, else the latest.
+            # The very same call comes first, then one not yet answered, else the latest.
             rank = true["arguments"] != arguments, bool(answered), -number if answered else number
             fitting.append((rank, number, true["outcome"]))
     if not fitting:
@@ -78,7 +78,7 @@ def answer(declared: ToolDeclaration, world: World, /, **arguments: Json) -> Jso
 
 
 def _fits(declared: ToolDeclaration, true: JsonObject, arguments: JsonObject) -> bool:
-    """Whether a call is this true one, as far as that can be told without judging free texts."""
+    """Return whether a call agrees with this true one in all but free texts, which are not judged here."""
     expected, ruled = true["arguments"], {name: rules.parse(rule) for name, rule in true["match"].items()}
     for name in {**expected, **ruled}:
         rule = ruled.get(name) or declared.match.get(name) or Rule("exact")
@@ -91,19 +91,19 @@ LISTING, CODE, CONVERSATIONS = "tools.json", "toolbox.py", "conversations"
 
 
 def holds_toolbox(place: Path) -> bool:
-    """Whether a folder has tools of its own."""
+    """Return whether a folder declares tools."""
     return (place / LISTING).is_file() or holds_code(place)
 
 
 def holds_code(place: Path) -> bool:
-    """Whether a folder has code that is run when its tools are loaded or called."""
+    """Return whether a folder has code that runs when its tools are loaded or called."""
     return (place / CODE).is_file() or holds_servers(place)
 
 
 def load_folder(place: Path, use: ServerUse = LIVE) -> Toolbox | None:
-    """The toolbox of a folder; None if its code registers one itself. Raises RigError, with the place.
+    """Load the toolbox of a folder; None if its code registers one itself. Raises RigError, with the place.
 
-    The code of toolbox.py is run, and servers are started as their `use` says.
+    This runs the code of toolbox.py, and starts servers as `use` says.
     """
     place = real(place)
     if holds_servers(place):
@@ -137,7 +137,7 @@ def load_folder(place: Path, use: ServerUse = LIVE) -> Toolbox | None:
 
 
 def files_of(place: Path) -> list[Path]:
-    """The files that say what the tools of a folder do."""
+    """Return the files that define what the tools of a folder do."""
     if holds_servers(place):
         return [path for path in (place / CONFIG, place / LISTING) if path.is_file()]
     code = (path for path in place.rglob("*.py") if "__pycache__" not in path.parts)
@@ -145,7 +145,7 @@ def files_of(place: Path) -> list[Path]:
 
 
 def hash_of(place: Path) -> str:
-    """A hash of all that says what the tools of a folder do."""
+    """Return a hash of the files that define what the tools of a folder do."""
     place = real(place)
     digest = hashlib.sha256(os.fsencode(place.name))
     for path in files_of(place):
@@ -154,7 +154,7 @@ def hash_of(place: Path) -> str:
 
 
 def _world(module: ModuleType | None, place: Path) -> type[RecordedWorld]:
-    """The world of these tools: the tables that `TABLES` makes, with the rows that it puts there."""
+    """Return the world class of these tools, with the tables and rows that the SQL in `TABLES` makes."""
     tables = getattr(module, "TABLES", "")
     if not isinstance(tables, str):
         raise RigError(f"{place / CODE}: TABLES has to be a text with SQL")
@@ -167,10 +167,9 @@ def _world(module: ModuleType | None, place: Path) -> type[RecordedWorld]:
 
 
 def find_toolbox(text: str | None, use: ServerUse = LIVE) -> Toolbox:
-    """The toolbox of this name, or the one at this place; None means the first, which is rig's own.
+    """Return the toolbox with this name or at this place; None means the first, which is rig's own.
 
-    Its code is run, and its servers are started as their `use` says. Raises RigError if there is none, or
-    more than one.
+    Its code is run, and its servers are started as `use` says. Raises RigError unless there is exactly one.
     """
     registered: Mapping[str, Toolbox] = plugins.registered().toolboxes
     if text is None:
@@ -200,7 +199,7 @@ def _loaded(place: Path, marks: object, use: ServerUse) -> Toolbox | None:
 
 
 def _marks(place: Path) -> tuple[object, ...]:
-    """What changes when a folder's toolbox is another one."""
+    """Return a value that changes whenever a folder's toolbox does."""
     state = sorted(place.rglob("*")) if holds_servers(place) else []
     return hash_of(place), *((path, path.lstat().st_mtime_ns, path.lstat().st_size) for path in state)
 

@@ -1,7 +1,7 @@
-"""Your own functions as tools: `@tool` takes name, docstring and annotations as they are.
+"""Your own functions as tools: `@tool` takes their names, docstrings and annotations as they are.
 
-They run like any program of yours, and can do whatever you can. That they can neither hang a run nor print
-into the display guards against accidents only.
+They run like any program of yours, and can do whatever you can. The guards that keep them from hanging a run
+or printing into the display are against accidents only.
 """
 
 import ctypes
@@ -36,16 +36,16 @@ from rig.toolbox.spec import tool as declare_tool
 from rig.toolbox.world import World
 
 LIMIT_S = 10.0
-"""Seconds that a call may take."""
+"""The seconds that a call may take."""
 LONGEST = 2**20
-"""Characters of a result. No model reads as much."""
+"""The most characters of a result. No model reads as much."""
 _STANDING_IN = threading.RLock()
 _LAST_WORDS_S = 0.5
-"""Seconds that a function has to end in, once it was told to."""
+"""The seconds that a function has to end in, once it is asked to."""
 
 
 class Overdue(Exception):
-    """A function did not come to an end. `place` is where it was; `is_over` says that it could be stopped."""
+    """A function did not finish in time. `place` is where it was, `is_over` whether it could be stopped."""
 
     def __init__(self, limit_s: float, place: str, is_over: bool) -> None:
         super().__init__(f"did not finish within {limit_s:g} s")
@@ -67,7 +67,7 @@ class Done:
 
 
 def in_time(work: Callable[[], Any], limit_s: float, within: Path) -> Done:
-    """Run a function of the files `within` a folder. Raises Overdue; its own fault is in what is returned."""
+    """Run a function of the files `within` a folder; its own fault is in the outcome. Raises Overdue."""
     done = Done()
 
     def run() -> None:
@@ -78,7 +78,7 @@ def in_time(work: Callable[[], Any], limit_s: float, within: Path) -> Done:
                 done.fault = fault
 
     thread = threading.Thread(target=run, daemon=True, name="a tool of yours")
-    # `_Stop` can come when the function has just ended, and is then nobody's fault.
+    # `_Stop` can arrive just after the function has ended; it is no fault then.
     thread._invoke_excepthook = lambda *_: None  # type: ignore[attr-defined]
     with _kept_quiet(thread, done.printed):
         thread.start()
@@ -94,7 +94,7 @@ def in_time(work: Callable[[], Any], limit_s: float, within: Path) -> Done:
 
 
 def loaded(file: Path, within: Path) -> ModuleType:
-    """The module of a file, run. What goes wrong in it is a fault of the user's: RigError says its place."""
+    """Run a file and return its module. Raises RigError, with the place, for any fault in it."""
     try:
         done = in_time(lambda: module_of(str(file)), LIMIT_S, within)
     except Overdue as error:
@@ -111,10 +111,11 @@ def loaded(file: Path, within: Path) -> ModuleType:
 
 @contextmanager
 def standing_in(members: Mapping[str, Mapping[str, Any]], **variables: str) -> Iterator[None]:
-    """While it lasts, code that is loaded finds modules with these members, and no others of their packages.
+    """A context in which loaded code can import modules with these members, but nothing else of their
+    packages.
 
-    They have no files unless a `__path__` is named. The environment has the variables. Nothing of the
-    packages or variables is left in the process.
+    The modules have no files unless a `__path__` is named. The environment has the variables. Afterwards, the
+    process has neither these packages nor the variables.
     """
     roots = {name.partition(".")[0] for name in members}
     parents = {name[: dot.start()] for name in members for dot in re.finditer(r"\.", name)}
@@ -141,7 +142,7 @@ def standing_in(members: Mapping[str, Mapping[str, Any]], **variables: str) -> I
 
 
 def as_json(value: Any) -> Json:
-    """A result as JSON, apart from what it was made of. Raises ValueError if it is not one, or too long."""
+    """Return a copy of a result as JSON. Raises ValueError if it is not JSON, or is too long."""
     try:
         text = json.dumps(to_jsonable_python(value), allow_nan=False)
     except (PydanticSerializationError, ValueError, TypeError, RecursionError) as error:
@@ -152,7 +153,7 @@ def as_json(value: Any) -> Json:
 
 
 def place_of(fault: BaseException, within: Path) -> str:
-    """The file and line where something went wrong: the last of those in a folder, else the last of all."""
+    """Return the file and line of a fault: the innermost in a folder or, if none is there, of all."""
     if isinstance(fault, SyntaxError):
         return f"{fault.filename}, line {fault.lineno}" if fault.filename else str(within)
     frames = extract_tb(fault.__traceback__)
@@ -170,7 +171,7 @@ def _where(frame: FrameType | None, within: Path) -> str:
 
 @contextmanager
 def _kept_quiet(thread: threading.Thread, printed: io.StringIO) -> Iterator[None]:
-    """What this thread prints is kept; what others print goes where it always went."""
+    """A context that keeps what this thread prints; what others print goes where it always did."""
     before, errors = sys.stdout, sys.stderr
     mine: list[Any] = [_Apart(thread, printed, stream) for stream in (before, errors)]
     sys.stdout, sys.stderr = mine
@@ -182,7 +183,7 @@ def _kept_quiet(thread: threading.Thread, printed: io.StringIO) -> Iterator[None
 
 
 class _Apart(io.TextIOBase):
-    """A stream for one thread, and another for everybody else."""
+    """A stream that keeps one thread's output apart from everybody else's."""
 
     _MOST = 10_000
 
@@ -202,7 +203,7 @@ class _Apart(io.TextIOBase):
 
 
 _SECTIONS = re.compile(r"\n\s*(?:Args|Arguments|Parameters|Returns|Raises):\s*\n")
-"""Where the description in a docstring ends."""
+"""Matches where the description in a docstring ends."""
 _ARGUMENT = re.compile(r"^\s*(\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)$")
 
 
@@ -221,9 +222,9 @@ def tool(
 def tool(first: Any = None, /, **declared: Any) -> Any:
     """Declare a function to be a tool: `@tool`, or `@tool(action=True, match={"note": "text"})`.
 
-    Its name is the tool's, its docstring the description; what a docstring's `Args:` say of an argument, or
-    an `Annotated`, is the argument's. `match` names rules by which arguments are compared. With the name of
-    a plugin first, it is declared as rig's own are (`rig.toolbox.spec`).
+    The tool takes the function's name, and its docstring as the description; arguments are described under
+    `Args:` or by `Annotated`. `match` names the rules that compare arguments. If the name of a plugin comes
+    first, the tool is declared as rig's own are (`rig.toolbox.spec`).
     """
     if isinstance(first, str):
         return declare_tool(first, **declared)
@@ -232,10 +233,10 @@ def tool(first: Any = None, /, **declared: Any) -> Any:
 
 @dataclass(slots=True)
 class Function:
-    """A function that is called in time, with arguments of the types it asks for; its result is JSON.
+    """A function called with a time limit and arguments converted to its types; its result is JSON.
 
-    A `first` parameter of the name `db` or `world` is given the tables, or the world that they are part of.
-    `faults` and `printed` are what went wrong in it and what it printed, by place.
+    `first` is `db` or `world` if the first parameter has that name: it is given the tables, or the world that
+    they are part of. `faults` and `printed` are what went wrong in it and what it printed, by place.
     """
 
     function: Callable[..., Any]
@@ -321,7 +322,7 @@ _WRITES = re.compile(r"\b(?:insert|upsert|update|delete|replace|drop|alter|write
 
 
 def _acts(function: Callable[..., Any]) -> bool:
-    """Whether a function changes something, where nobody says so: by the verb of its name, else its code."""
+    """Guess whether a function changes something: by the verb in its name, else by its code."""
     verb = function.__name__.strip("_").split("_")[0].lower()
     if verb in LOOKUPS or verb in _VERBS:
         return verb in _VERBS
@@ -334,7 +335,7 @@ def _acts(function: Callable[..., Any]) -> bool:
 def _declared(
     function: Callable[..., Any], doc: str, where: str
 ) -> tuple[str, dict[str, TypeAdapter[Any]], JsonObject]:
-    """What a function is given first, what checks its arguments, and their schema."""
+    """Return what a function is given first, the adapters that check its arguments, and their schema."""
     parameters = dict(inspect.signature(function).parameters)
     first = next(iter(parameters), "")
     first = first if first in ("db", "world") else ""
@@ -369,6 +370,6 @@ def _declared(
 
 
 def _arguments(doc: str) -> dict[str, str]:
-    """What a docstring says of arguments below `Args:`."""
+    """Return what a docstring says about each argument under `Args:`."""
     lines = takewhile(lambda line: not line or line[0].isspace(), doc.partition("Args:\n")[2].splitlines())
     return {match[1]: match[2].strip() for line in lines if (match := _ARGUMENT.match(line))}

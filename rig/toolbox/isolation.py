@@ -1,7 +1,7 @@
-"""What a server runs in: no network where the system can do that, an environment of its own, and bounds.
+"""The confinement of servers: no network if the system supports that, their own environment, and limits.
 
-`npx` and `uvx` fetch programs when they are started. They are asked where the program is that they fetched
-before, and that is started instead.
+`npx` and `uvx` fetch programs when they start. They are asked for the path of the program that they fetched
+before, and that program is started instead.
 """
 
 import os
@@ -18,14 +18,14 @@ from rig.errors import RigError
 from rig.files import read_json
 
 _LARGEST_FILE = 1 << 30
-"""Bytes that a server may write into one file."""
+"""The most bytes that a server may write into one file."""
 _BOUNDED = ("/bin/sh", "-c", f'ulimit -f {_LARGEST_FILE // 512} -c 0; exec "$@"', "sh")
 _WAYS: tuple[tuple[str, ...], ...] = (
     ("unshare", "--map-current-user", "--net", "--pid", "--fork", "--kill-child", "--"),
     ("unshare", "--map-root-user", "--net", "--"),
     ("sandbox-exec", "-p", "(version 1)(allow default)(deny network*)"),
 )
-"""Programs that start another without a network, the best first."""
+"""Programs that start another one without a network, best first."""
 _SEALED = """\
 world=$1; shift
 mount --bind "$world" "$world" || exit 125
@@ -40,13 +40,13 @@ while read -r _ point kind options _; do
 done < /proc/self/mounts
 cd "$PWD" && exec setpriv --bounding-set=-all --inh-caps=-all --no-new-privs -- "$@"
 """
-"""Makes everything read-only but a world's folder, in a view of the file systems that nobody else has."""
+"""Makes everything but a world's folder read-only, in a private view of the file systems."""
 _FETCH_S = 300.0
 
 
 @lru_cache(maxsize=1)
 def without_network() -> tuple[str, ...] | None:
-    """What to put before a command, so that it runs without a network; None if this system has nothing."""
+    """Return the words to put before a command to run it without a network; None if the system has no way."""
     for way in _WAYS:
         if shutil.which(way[0]) and _succeeds([*way, "/bin/sh", "-c", ":"]):
             return way
@@ -55,7 +55,7 @@ def without_network() -> tuple[str, ...] | None:
 
 @lru_cache(maxsize=1)
 def writes_elsewhere() -> bool:
-    """Whether servers can write to more than their own files: this system does not keep them from it."""
+    """Return whether servers can write outside their own files because this system cannot prevent it."""
     with TemporaryDirectory(prefix="rig-") as folder:
         inside = ["/bin/sh", "-c", f"touch {folder}/in && ! touch {folder}/../rig-{os.getpid()} 2>/dev/null"]
         return sys.platform != "linux" or not _succeeds([*_sealed(Path(folder), network=False), *inside])
@@ -68,7 +68,7 @@ def _sealed(world: Path, *, network: bool) -> tuple[str, ...]:
 
 
 def confined(command: Sequence[str], world: Path, *, network: bool) -> list[str]:
-    """The whole command of a server whose files are in the folder of a world."""
+    """Return the whole command that starts a server whose files are in a world's folder."""
     if not writes_elsewhere():
         return [*_sealed(world, network=network), *_BOUNDED, *command]
     way = () if network else without_network() or ()
@@ -76,17 +76,17 @@ def confined(command: Sequence[str], world: Path, *, network: bool) -> list[str]
 
 
 def network_of(*, network: bool) -> str:
-    """Which network servers have, and where they can write, in words."""
+    """Describe in words which network servers have, and where they can write."""
     where = "wherever you can" if writes_elsewhere() else "only to their own files"
-    told = "servers have your network (--server-network)"
+    reach = "servers have your network (--server-network)"
     if not network:
-        told = "servers are not kept from your network: this system has neither unshare nor sandbox-exec"
-        told = f"servers have no network ({way[0]})" if (way := without_network()) else told
-    return f"{told}, and write {where}"
+        reach = "servers are not kept from your network: this system has neither unshare nor sandbox-exec"
+        reach = f"servers have no network ({way[0]})" if (way := without_network()) else reach
+    return f"{reach}, and write {where}"
 
 
 def environment(program: str, home: Path, temporary: Path, named: Mapping[str, str]) -> dict[str, str]:
-    """All that a server finds in its environment: where programs are, its home, and what is named."""
+    """Return the whole environment of a server: where programs are, its home, and the `named` variables."""
     places = dict.fromkeys([str(Path(program).parent), "/usr/local/bin", "/usr/bin", "/bin"])
     plain = {"PATH": os.pathsep.join(places), "LANG": "C.UTF-8", "TZ": "UTC", "GIT_CONFIG_NOSYSTEM": "1"}
     return {**plain, "HOME": str(home), "TMPDIR": str(temporary), "PYTHONHASHSEED": "0", **named}
@@ -94,9 +94,9 @@ def environment(program: str, home: Path, temporary: Path, named: Mapping[str, s
 
 @lru_cache(maxsize=16)
 def program_of(command: tuple[str, ...], folder: Path, *, network: bool) -> tuple[str, ...]:
-    """A command with its program by its absolute path. Raises RigError if it is not there.
+    """Return a command with the absolute path of its program. Raises RigError if the program does not exist.
 
-    npx and uvx are asked for theirs, and may fetch it if there is to be a network.
+    npx and uvx are asked for the path of theirs, and may fetch it if `network` is true.
     """
     name = Path(command[0]).name.removesuffix(".cmd")
     if name in _LAUNCHERS:
@@ -111,7 +111,7 @@ _VALUED = ("-p", "--package", "--from", "--with", "--python", "-c", "--call")
 
 
 def _asked(words: Sequence[str]) -> tuple[str, int, str]:
-    """The package that a launcher is to start, where the program's own arguments begin, and its name."""
+    """Return a launcher's package, where the program's own arguments begin, and the program's name."""
     package = ""
     number = 0
     while number < len(words) and words[number].startswith("-"):

@@ -1,7 +1,7 @@
-"""A file of tools from anywhere: OpenAI's functions, the output of MCP's tools/list, or rig's own.
+"""Read a file of tools from anywhere: OpenAI's functions, the output of MCP's tools/list, or rig's own form.
 
-References in the JSON Schemas of their parameters are resolved, and faults named. The result is what a
-grammar can enforce, and the same is checked after each call. What had to be left out is noted.
+References in the JSON Schemas of their parameters are resolved, and faults are reported. A grammar can
+enforce the resulting schemas, and each call is checked against them. Notes say what had to be left out.
 """
 
 import json
@@ -21,7 +21,7 @@ from rig.toolbox.spec import FREE_TEXT, Match, Response, Tool
 MOST_NODES = 5_000
 
 ANYTHING: Mapping[str, Json] = {"type": ["string", "number", "boolean"]}
-"""What stands for a value of any kind: one that can be written without saying more of it."""
+"""The schema that stands for a value of any kind: one that a grammar can enforce without further detail."""
 
 _DOCUMENTATION = ("title", "description", "default", "examples")
 _NUMBER = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
@@ -38,12 +38,12 @@ _SILENT = (
     *("$schema", "$id", "$defs", "definitions", "$comment"),
     *("deprecated", "readOnly", "writeOnly", "strict"),
 )
-"""Keywords that say nothing of a value."""
+"""Keywords that do not constrain a value."""
 _FORMATS = ("date", "date-time", "email", "time", "uuid")
 
 
 class Declared:
-    """Reads the schemas of one tool. `notes` say what of them is not held to, a line on each."""
+    """A reader of the schemas of one tool. `notes` are lines on what in them rig does not enforce."""
 
     def __init__(self, root: DocumentPart) -> None:
         self._root = root
@@ -51,7 +51,7 @@ class Declared:
         self.notes: list[str] = []
 
     def parameters(self) -> JsonObject:
-        """The schema of the arguments: of type object. Raises RigError for a fault, with its place."""
+        """Return the schema of the arguments, of type object. Raises RigError for a fault, with its place."""
         value = self._root.value
         if value is None or value == {}:
             value = {"type": "object", "properties": {}}
@@ -66,7 +66,7 @@ class Declared:
         return {**united, "required": united.get("required", []), "additionalProperties": False}
 
     def _united(self, node: JsonObject) -> JsonObject:
-        """One object for all alternatives of the parameters: every property, and what all of them require."""
+        """Unite all alternatives of the parameters: every property, and what all of them require."""
         options = [self._united(option) for option in node.get("anyOf", ())]
         if not options:
             if node.get("type") != "object":
@@ -150,7 +150,7 @@ class Declared:
         return typed
 
     def _any_names(self, typed: JsonObject, where: str, references: tuple[str, ...]) -> None:
-        """An object that declares no property: its values can be declared."""
+        """Convert an object that declares no properties; a schema for its values is kept."""
         others = typed.pop("additionalProperties", True)
         if others is False:
             typed["additionalProperties"] = False
@@ -160,7 +160,7 @@ class Declared:
             raise self._fault(where, "requires names, of which none is a property")
 
     def _one_shape(self, typed: JsonObject, where: str) -> None:
-        """Of pattern, lengths and format only one can be held to, in this order."""
+        """Keep only the first that is there of pattern, lengths and format: only one can be enforced."""
         pattern = typed.get("pattern", "^$")
         if not (pattern.startswith("^") and pattern.endswith("$")):
             self._note(where, f"the pattern {typed.pop('pattern')!r}, which does not go from ^ to $")
@@ -178,7 +178,7 @@ class Declared:
         return {**ANYTHING, **{name: schema[name] for name in _DOCUMENTATION if name in schema}}
 
     def _target(self, schema: JsonObject, where: str, references: tuple[str, ...]) -> JsonObject:
-        """What a schema refers to, with what stands beside the reference."""
+        """Return the schema that a reference points to, merged with the keywords beside the reference."""
         name = schema["$ref"]
         if not isinstance(name, str) or not name.startswith("#"):
             raise self._fault(where, f"refers to {name!r}; only references within the file are followed")
@@ -199,7 +199,7 @@ class Declared:
         return {**target, **{key: value for key, value in schema.items() if key != "$ref"}}
 
     def _merged(self, schema: JsonObject, where: str, references: tuple[str, ...]) -> JsonObject:
-        """A schema with those of its allOf as one. What two of them say of one property holds together."""
+        """Merge a schema with those in its allOf. A property that two of them have must satisfy both."""
         merged: JsonObject = {name: value for name, value in schema.items() if name != "allOf"}
         parts = schema["allOf"]
         if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
@@ -217,7 +217,7 @@ class Declared:
         return merged
 
     def _both(self, name: str, one: Json, other: Json, where: str) -> Json:
-        """What two schemas of an allOf say under one keyword."""
+        """Combine the values of one keyword from two schemas of an allOf."""
         if one == other or name in _DOCUMENTATION:
             return one
         if name == "properties":
@@ -242,9 +242,9 @@ class Declared:
 
 
 def _check_schema(schema: JsonObject, root: DocumentPart) -> None:
-    from jsonschema import Draft202012Validator  # loaded for those alone who have schemas of their own
+    from jsonschema import Draft202012Validator  # loaded only for users with their own schemas
 
-    # By `$schema` a validator would look for another draft.
+    # With `$schema`, a validator would choose another draft.
     plain = {name: schema[name] for name in schema if name != "$schema"}
     errors = Draft202012Validator(Draft202012Validator.META_SCHEMA).iter_errors(plain)
     for error in sorted(errors, key=lambda error: len(error.absolute_path)):
@@ -260,10 +260,10 @@ LOOKUPS = frozenset(
         *("count", "describe", "is", "has", "can", "view", "calculate", "compute", "convert", "translate"),
     )
 )
-"""First words of the names of tools that are taken to change nothing, where nothing says so."""
+"""First words in the names of tools that are assumed to change nothing unless declared otherwise."""
 
 UNSAID = object()
-"""The default response of a tool that has none."""
+"""Marks a tool that declares no default response."""
 
 _BY_FORMAT = {"date-time": "datetime", "date": "date", "time": "time", "datetime": "datetime"}
 
@@ -272,7 +272,7 @@ _BY_FORMAT = {"date-time": "datetime", "date": "date", "time": "time", "datetime
 class ToolDeclaration:
     """A tool as a file declares it. `default` is what it answers where nothing was recorded.
 
-    A tool of an MCP server says which `server` has it, and under which name (`tool`) if that is another.
+    A tool of an MCP server says which `server` has it, and its name there (`tool`) if that differs.
     """
 
     name: str
@@ -286,7 +286,7 @@ class ToolDeclaration:
     tool: str = ""
 
     def as_json(self) -> JsonObject:
-        """As rig's own form has it."""
+        """Return the declaration in rig's own form."""
         return {
             "name": self.name,
             "description": self.description,
@@ -299,7 +299,7 @@ class ToolDeclaration:
         }
 
     def made(self, plugin: str, function: Callable[..., Json]) -> Tool:
-        """The tool with this function; calls compare by its arguments' rules, and whether they failed."""
+        """Return the tool with this function. Calls match by arguments' rules, and whether they failed."""
         match = {name: FREE_TEXT if rule.is_text else rule for name, rule in self.match.items()}
         return Tool(
             name=self.name,
@@ -315,7 +315,7 @@ class ToolDeclaration:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The tools of a file, whose form it has, and what of their schemas rig does not hold to."""
+    """The tools of a file, the form it is in, and notes on what rig does not enforce of their schemas."""
 
     form: str
     tools: tuple[ToolDeclaration, ...]
@@ -323,7 +323,7 @@ class Listing:
 
 
 def read_listing(file: Path) -> Listing:
-    """The tools of a file. Its content shows which form it has. Raises RigError, with the place."""
+    """Read the tools of a file, in the form that its content shows. Raises RigError, with the place."""
     documents = read(file)
     if len(documents) != 1:
         raise RigError(f"{file}: needs one list of tools")
@@ -331,7 +331,7 @@ def read_listing(file: Path) -> Listing:
 
 
 def listing_of(document: DocumentPart, *, strict: bool = True) -> Listing:
-    """The tools of a document. One with a fault is an error, or a note where that is not `strict`."""
+    """Read the tools of a document. A faulty one raises RigError if `strict`; else it becomes a note."""
     forms: list[str] = []
     tools: dict[str, ToolDeclaration] = {}
     notes: list[str] = []
@@ -353,19 +353,19 @@ def listing_of(document: DocumentPart, *, strict: bool = True) -> Listing:
 
 
 def write_listing(listing: Listing, file: Path) -> None:
-    """Write tools in rig's own form into a file that is not there yet. Raises RigError."""
+    """Write tools in rig's own form to a new file. Raises RigError."""
     tools = {"tools": [tool.as_json() for tool in listing.tools]}
     write(f"{json.dumps(tools, indent=2, ensure_ascii=False)}\n", file, folders=True)
 
 
 def is_action(name: str) -> bool:
-    """Whether a tool changes something, as far as its name says."""
+    """Guess from a tool's name whether it changes something."""
     words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name.rpartition(".")[2])
     return not words or words[0].lower() not in LOOKUPS
 
 
 def matching(schema: JsonObject, chosen: Mapping[str, Rule] | None = None) -> dict[str, Rule]:
-    """How each argument is compared: as it is given, else as its type suggests."""
+    """Return the rule that compares each argument: the chosen one, else one that fits its type."""
     rules = dict(chosen or {})
     for name, property_ in schema["properties"].items():
         suggested = _BY_FORMAT.get(property_.get("x-format") or property_.get("format") or "")
@@ -375,7 +375,7 @@ def matching(schema: JsonObject, chosen: Mapping[str, Rule] | None = None) -> di
 
 
 def _tools(part: DocumentPart, notes: list[str]) -> Iterator[DocumentPart]:
-    """The parts that declare one tool each, in any wrapping."""
+    """Return the parts of a document that declare one tool each, whatever they are wrapped in."""
     if isinstance(part.value, list):
         return part.items()
     fields = part.fields()

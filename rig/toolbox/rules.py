@@ -1,4 +1,4 @@
-"""How an argument of a call must agree with the true one: the rules that people choose by name.
+"""The rules for how an argument of a call must agree with the true one, as people choose them by name.
 
 A rule applies to an argument in a toolbox ("match": {"day": "datetime"}), or replaces a value in a
 conversation ({"$one_of": ["Oslo", "Bergen"]}), where it can have a value of its own.
@@ -18,28 +18,28 @@ from rig.calls import ExecutedCall, Json, JsonObject
 from rig.errors import RigError
 
 MARK = "$"
-"""What the name of a rule begins with where a value may stand."""
+"""The first character of a rule's name where it stands in place of a value."""
 
 LONGEST = 100_000
-"""Characters of a text that are looked at."""
+"""The most characters of a text that is matched; a longer one never agrees."""
 LIMIT_S = 0.5
-"""Seconds that a regular expression may take for one text: either can be hostile."""
+"""The seconds that a regular expression may take for one text, since either can be hostile."""
 _LEAST_S = 0.005
-"""The same where so many took too long that a list of texts would take hours."""
+"""The lowest limit, reached after many timeouts, so that a list of texts does not take hours."""
 _LARGEST_PATTERN = 100_000
-"""Characters of a regular expression whose counts are written out, which is how it is compiled."""
+"""The most characters of a regular expression with its counts written out, which is how it is compiled."""
 _PATTERN_PART = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{(\d*),?(\d*)\}|.", re.DOTALL)
 
 NESTED = "nested"
-"""The name of the rule of a value with rules inside."""
+"""The name of the rule for a value that has rules inside."""
 
 ABSENT = object()
-"""What an argument is that was not given."""
+"""The value of an argument that was not given."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule, the values it names (`of`), and its options. `example` is a value that agrees with it."""
+    """A rule, the value it names (`of`), and its options."""
 
     name: str
     of: Json = None
@@ -47,11 +47,11 @@ class Rule:
 
     @property
     def is_text(self) -> bool:
-        """Whether texts are to mean the same, which is not for a rule to say but for a similarity."""
+        """Whether texts have to mean the same, which a similarity decides rather than this rule."""
         return self.name == "text"
 
     def agrees(self, expected: Json, got: Json) -> bool:
-        """Whether a value agrees with the expected one; `ABSENT` is what was not given. Never raises."""
+        """Return whether a value agrees with the expected one; `ABSENT` stands for no value. Never raises."""
         try:
             return _AGREES[self.name](self, expected, got)
         except (TypeError, ValueError, AttributeError, OverflowError, TimeoutError, RecursionError):
@@ -59,7 +59,7 @@ class Rule:
 
     @property
     def example(self) -> Json:
-        """A value for those who make the true call. Raises LookupError if there is none to be had."""
+        """An example value that the rule accepts. Raises LookupError if there is none."""
         if "example" in self.options:
             return self.options["example"]
         if self.name in ("any", "regex"):
@@ -69,16 +69,16 @@ class Rule:
         return self.of[0] if self.name == "one_of" else self.of
 
     def as_json(self) -> JsonObject:
-        """As it is written in a file of calls."""
+        """Return the rule as it is written in a file of calls."""
         return {f"{MARK}{self.name}": self.of, **self.options}
 
 
 @dataclass(frozen=True, slots=True)
 class TrueCall(ExecutedCall):
-    """A call of the ground truth, and what is asked of the call that is to be it.
+    """A call of the ground truth, and what a predicted call must satisfy to match it.
 
-    `rules` say how arguments have to agree, where that is not as their tool has it. An `optional` call may be
-    left out. What came of it is `recorded`, or to be found out by making it.
+    `rules` override how the tool's arguments have to agree. An `optional` call may be left out. Its outcome
+    is `recorded`, or has to be found out by making the call.
     """
 
     rules: Mapping[str, Rule] = field(default_factory=dict)
@@ -87,17 +87,17 @@ class TrueCall(ExecutedCall):
 
 
 def is_optional(truth: ExecutedCall) -> bool:
-    """Whether a call of the ground truth may be left out."""
+    """Return whether a call of the ground truth may be left out."""
     return isinstance(truth, TrueCall) and truth.optional
 
 
 def names() -> tuple[str, ...]:
-    """The rules that there are."""
+    """Return the names of all rules."""
     return tuple(name for name in _AGREES if name != NESTED)
 
 
 def simple(name: Json) -> Rule:
-    """The rule of a name, without a value. Raises RigError for none, and for one that needs a value."""
+    """Return the rule of a name that needs no value. Raises RigError for any other name."""
     simple_ones = [rule for rule in _AGREES if rule not in ("one_of", "regex", NESTED)]
     if not isinstance(name, str) or name not in simple_ones:
         raise RigError(f"{name!r} is not a rule for an argument; choose from: {', '.join(simple_ones)}")
@@ -105,7 +105,7 @@ def simple(name: Json) -> Rule:
 
 
 def parse(value: Json) -> Rule | None:
-    """The rule that stands in the place of a value; None for a value. Raises RigError for a bad one."""
+    """Return the rule in place of a value; None for a plain value. Raises RigError for a bad rule."""
     if not isinstance(value, dict) or not any(name.startswith(MARK) for name in value):
         return None
     (first, of), *rest = value.items()
@@ -122,7 +122,7 @@ def parse(value: Json) -> Rule | None:
 
 
 def nested(value: Json) -> Rule | None:
-    """The rule of a list or object with rules somewhere inside; None if there are none. Raises RigError."""
+    """Return the rule of a list or object with rules somewhere inside; None without any. Raises RigError."""
     return Rule(NESTED, value) if isinstance(value, dict | list) and _holds_rule(value) else None
 
 
@@ -135,7 +135,7 @@ def _holds_rule(value: Json) -> bool:
 
 
 def nested_example(value: Json) -> Json:
-    """A value with an example in the place of each rule inside. Raises LookupError where a rule has none."""
+    """Replace each rule inside a value with its example. Raises LookupError for a rule that has none."""
     if isinstance(value, list):
         return [nested_example(item) for item in value]
     if not isinstance(value, dict):
@@ -145,7 +145,7 @@ def nested_example(value: Json) -> Json:
 
 
 def nested_texts(value: Json, got: Json, path: str = "") -> Iterator[tuple[str, Json, Json]]:
-    """The places of free text inside a value, with the expected text and the one that is there."""
+    """Yield the path of each free text inside a value, the expected text, and what is there."""
     if isinstance(value, list) and isinstance(got, list):
         for place, (item, other) in enumerate(zip(value, got, strict=False)):
             yield from nested_texts(item, other, f"{path}[{place}]")
@@ -158,7 +158,7 @@ def nested_texts(value: Json, got: Json, path: str = "") -> Iterator[tuple[str, 
 
 
 def first_difference(expected: Json, got: Json) -> tuple[str, Json, Json]:
-    """The path to where two values differ first, and what stands there; what is absent is None."""
+    """Return the path to the first difference of two values, and both values there; None for nothing."""
     has_rules = isinstance(expected, dict) and f"{MARK}{NESTED}" in expected
     return _difference(expected[f"{MARK}{NESTED}"] if has_rules else expected, got, "", has_rules)
 
@@ -178,7 +178,7 @@ def _difference(expected: Json, got: Json, path: str, has_rules: bool) -> tuple[
 
 
 def _agrees_inside(expected: Json, got: Json, has_rules: bool = True) -> bool:
-    """Whether a value agrees with one that may have rules inside. Texts are for a similarity to compare."""
+    """Return whether a value agrees with one that may have rules inside. Any text agrees with a `$text`."""
     if not has_rules:
         return got is not ABSENT and equal(expected, got)
     if isinstance(expected, list):
@@ -213,7 +213,7 @@ def _check(rule: Rule) -> None:
 
 
 def equal(expected: Json, got: Json) -> bool:
-    """Equal as JSON has it: 1 is 1.0, and true is not a number."""
+    """Return whether two values are equal as JSON: 1 equals 1.0, and true is not a number."""
     if isinstance(expected, bool) or isinstance(got, bool):
         return expected is got
     if isinstance(expected, list) and isinstance(got, list):
@@ -224,7 +224,7 @@ def equal(expected: Json, got: Json) -> bool:
 
 
 def _number(rule: Rule, expected: Json, got: Json) -> bool:
-    """The same number, written as one or as a text, or one that is near enough."""
+    """Return whether two numbers, given as numbers or texts, are equal or near enough."""
     due, number = _as_number(expected), _as_number(got)
     return abs(due - number) <= rule.options.get("within", 0) or math.isclose(due, number, rel_tol=1e-9)
 
@@ -239,12 +239,12 @@ def _as_number(value: Json) -> float:
 
 
 def _as_instant(text: Json) -> datetime:
-    """A date as ISO 8601 has it, with or without a time, a space in the place of the T. No time is 00:00."""
+    """Read an ISO 8601 date with or without a time; without one, it is 00:00."""
     return datetime.fromisoformat(text.strip())
 
 
 def _datetime(rule: Rule, expected: Json, got: Json) -> bool:
-    """The same instant; where only one has a zone the clock's time is compared. `within` are seconds."""
+    """Return whether two instants agree, by clock time if only one has a zone. `within` is in seconds."""
     due, read = _as_instant(expected), _as_instant(got)
     if due.tzinfo is None or read.tzinfo is None:
         due, read = due.replace(tzinfo=None), read.replace(tzinfo=None)
@@ -258,7 +258,7 @@ def _time(rule: Rule, expected: Json, got: Json) -> bool:
 
 
 def _as_time(text: Json) -> time:
-    """A time of day: 9:05, 09:05:00, 9:05 pm, or that of an instant."""
+    """Read a time of day: 9:05, 09:05:00, 9:05 pm, or that of an instant."""
     text = text.strip().lower().replace(".", "")
     half = text[-2:] if text[-2:] in ("am", "pm") else ""
     text = text.removesuffix(half).strip()
@@ -271,7 +271,7 @@ def _as_time(text: Json) -> time:
 
 
 def _set(rule: Rule, expected: Json, got: Json) -> bool:
-    """The same elements in any order, however often each is there."""
+    """Return whether two lists have the same elements, in any order and however often."""
     if not (isinstance(expected, list) and isinstance(got, list)):
         return False
     return all(any(equal(one, other) for other in got) for one in expected) and all(
@@ -280,20 +280,20 @@ def _set(rule: Rule, expected: Json, got: Json) -> bool:
 
 
 def _one_of(rule: Rule, expected: Json, got: Json) -> bool:
-    """One of the values; null among them stands for an argument that is left out."""
+    """Return whether a value is one of the rule's; null among those allows the argument to be left out."""
     return any(equal(value, None if got is ABSENT else got) for value in rule.of)
 
 
 def _regex(rule: Rule, expected: Json, got: Json) -> bool:
-    """The whole text, of a number as it is written."""
+    """Return whether the pattern matches a text as a whole; a number is matched as it is written."""
     text = str(got) if isinstance(got, int | float) and not isinstance(got, bool) else got
     return isinstance(text, str) and len(text) <= LONGEST and is_match(rule.of, text)
 
 
 def fault_of(pattern: Json) -> str | None:
-    """Why something is no regular expression, or one that is too large; None where it is one.
+    """Return why something is not a regular expression, or too large a one; None if it is fine.
 
-    `((a{100}){100}){100}` would take more memory than there is: counts are written out when it is compiled.
+    `((a{100}){100}){100}` would take more memory than there is, because compiling writes out the counts.
     """
     if not isinstance(pattern, str):
         return "is no text"
@@ -324,9 +324,9 @@ def _is_pattern(text: str) -> bool:
 
 
 def is_match(pattern: str, text: str, *, whole: bool = True) -> bool:
-    """Whether a text, or a part of it, is one of a pattern. None is if that has a fault or takes too long.
+    """Return whether a pattern matches a text, or part of it; false if it has a fault or takes too long.
 
-    Each time that a pattern takes too long halves its time from then on; eight times halve that of all.
+    Each timeout of a pattern halves its limit from then on; every eight timeouts halve the limit of all.
     """
     match = regex.fullmatch if whole else regex.search
     if not _is_pattern(pattern):
@@ -340,7 +340,7 @@ def is_match(pattern: str, text: str, *, whole: bool = True) -> bool:
 
 
 _overdue: Counter[str] = Counter()
-"""How often a pattern took too long in this process."""
+"""How often each pattern timed out in this process."""
 
 
 _AGREES: Mapping[str, Callable[[Rule, Json, Json], bool]] = {

@@ -1,4 +1,4 @@
-"""Whether arguments fit a JSON Schema: the one place for it, for tools, faults and all that checks a call."""
+"""Check arguments against a JSON Schema: the one place for it, for tools, faults and all checks of calls."""
 
 import math
 import re
@@ -16,7 +16,7 @@ Kind: TypeAlias = Literal["unknown", "missing", "type", "choice", "form"]
 
 
 class SchemaFault(NamedTuple):
-    """One argument that does not fit: what it should be, in words, and what it is.
+    """An argument that does not fit: what it should be, in words, and its value.
 
     `culprit` is the value at fault: that of the argument, or an element of it.
     """
@@ -35,7 +35,7 @@ class _Type(NamedTuple):
 
 
 _LONGEST = 200
-"""Characters of what a validator says."""
+"""The most characters quoted from a validator's message."""
 
 _TYPES = {
     "string": _Type(str, "a string", "strings"),
@@ -48,7 +48,7 @@ _TYPES = {
 
 
 def without_keys(node: Any, keys: Collection[str], *, names: bool = False) -> Any:
-    """A schema without some of its keywords. Under `properties` the keys are names, and all of them stay."""
+    """Return a schema without some of its keywords. Keys under `properties` are names, and all stay."""
     if isinstance(node, dict):
         return {
             key: without_keys(value, keys, names=key == "properties" and not names)
@@ -59,21 +59,21 @@ def without_keys(node: Any, keys: Collection[str], *, names: bool = False) -> An
 
 
 def mapped(value: Json, change: Callable[[Json], Json]) -> Json:
-    """A value with all in it changed that is neither a list nor an object, names as well."""
+    """Return a value with every scalar in it changed, and the names in its objects as well."""
     if isinstance(value, dict):
         return {change(name): mapped(inner, change) for name, inner in value.items()}
     return [mapped(inner, change) for inner in value] if isinstance(value, list | tuple) else change(value)
 
 
 def with_texts(value: Json, change: Callable[[str], str]) -> Json:
-    """A value with every text in it changed, names as well."""
+    """Return a value with every text in it changed, and the names in its objects as well."""
     return mapped(value, lambda inner: change(inner) if isinstance(inner, str) else inner)
 
 
 def schema_faults(schema: JsonObject, arguments: Json) -> Iterator[SchemaFault]:
-    """The arguments that are unknown, missing, or of another type, choice or form, in this order of names.
+    """Yield the faults of arguments that are given, in their order, then the required ones that are missing.
 
-    `schema` is a tool's: of type object. Null for an optional argument means that it is not given.
+    `schema` is a tool's, of type object. Null for an optional argument means that it is not given.
     """
     if not isinstance(arguments, dict):
         yield SchemaFault("type", "arguments", "an object", arguments, arguments)
@@ -89,7 +89,7 @@ def schema_faults(schema: JsonObject, arguments: Json) -> Iterator[SchemaFault]:
 
 
 def kind_of(value: Json) -> str:
-    """What a value is, in words."""
+    """Return the JSON type of a value, in words."""
     if value is None:
         return "null"
     return next(
@@ -98,7 +98,7 @@ def kind_of(value: Json) -> str:
 
 
 def _schema_fault(schema: JsonObject, name: str, value: Json) -> Iterator[SchemaFault]:
-    """The first thing that is wrong with the value of an argument, if anything is."""
+    """Yield the first fault in the value of an argument, if there is any."""
     if not _is_flat(schema):
         errors = validator(schema).iter_errors(value)
         for error in sorted(errors, key=lambda error: list(map(str, error.absolute_path)))[:1]:
@@ -141,28 +141,28 @@ _FLAT = frozenset(
 
 
 def _is_flat(schema: JsonObject) -> bool:
-    """Whether a schema is of the sort that `@tool` makes: of one type, or a list of one."""
+    """Return whether a schema is of the kind that `@tool` makes: of one plain type, or a list of one."""
     plain = schema.keys() <= _FLAT and isinstance(schema.get("type"), str) and schema["type"] != "object"
     return plain and ("items" not in schema or _is_flat(schema["items"])) and schema["type"] != "null"
 
 
 def validator(schema: JsonObject, *, whole_patterns: bool = False) -> Any:
-    """A validator of JSON Schema (`jsonschema`'s) whose patterns come to an end.
+    """Return a validator of JSON Schema (`jsonschema`'s) that limits the time of patterns.
 
-    With `whole_patterns`, which begin with ^ and end with $, they are of whole texts, as grammars enforce
-    them: Python's `$` would let a final line break through.
+    With `whole_patterns`, patterns have to begin with ^ and end with $ and match whole texts, as grammars
+    enforce them; Python's `$` would let a final line break through.
     """
     return _validator_class(whole_patterns)(schema)
 
 
 def fits(value: Json, schema: JsonObject) -> bool:
-    """Whether a value is one of a schema whose patterns are of whole texts."""
+    """Return whether a value fits a schema whose patterns match whole texts."""
     return bool(validator(schema, whole_patterns=True).is_valid(value))
 
 
 @cache
 def _validator_class(whole_patterns: bool) -> Any:
-    from jsonschema import Draft202012Validator, ValidationError  # loaded for those alone who have such tools
+    from jsonschema import Draft202012Validator, ValidationError  # loaded only for such tools
     from jsonschema.validators import extend
 
     def pattern(_: Any, needed: str, value: Any, __: Any) -> Iterator[ValidationError]:
@@ -177,11 +177,11 @@ def _validator_class(whole_patterns: bool) -> Any:
 
 
 _ORDER: dict[Kind, int] = {"unknown": 0, "missing": 1, "type": 2, "choice": 2}
-"""What is said first. In which form a text has to be is for the tool to say."""
+"""Which fault is reported first. The form of a text is left for the tool to check."""
 
 
 def check(tool: Tool, arguments: JsonObject) -> JsonObject:
-    """The arguments without the optional ones that are null.
+    """Return the arguments without the optional ones that are null.
 
     Raises ToolError for the first argument that is unknown, missing or of a wrong type.
     """
@@ -193,7 +193,7 @@ def check(tool: Tool, arguments: JsonObject) -> JsonObject:
 
 
 def refused(tool: Tool, arguments: Json) -> str | None:
-    """Why a tool's schema refuses arguments, in words for the model; None if they fit."""
+    """Return why a tool's schema refuses arguments, in words for the model; None if they fit."""
     faults = [fault for fault in schema_faults(tool.parameters, arguments) if fault.kind in _ORDER]
     if not faults:
         return None
@@ -211,7 +211,7 @@ def refused(tool: Tool, arguments: Json) -> str | None:
 
 
 def is_refusal(tool: Tool, text: str) -> bool:
-    """Whether a text is how the schema of a tool refuses arguments, and not what the tool says itself."""
+    """Return whether a text is a refusal of arguments by the tool's schema, not the tool's own words."""
     name, any_name = re.escape(tool.name), "|".join(map(re.escape, tool.parameters["properties"]))
     forms = (
         rf"{name} has no argument '.*'; it takes .+\.",
@@ -222,7 +222,7 @@ def is_refusal(tool: Tool, text: str) -> bool:
 
 
 def check_names(tool: Tool, arguments: JsonObject) -> None:
-    """Raises ToolError if Python would refuse the keyword arguments."""
+    """Raise ToolError if Python would refuse the keyword arguments."""
     for name in arguments:
         if name not in tool.parameters["properties"]:
             raise ToolError(f"{tool.name}.call() got an unexpected keyword argument '{name}'")

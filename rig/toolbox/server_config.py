@@ -1,4 +1,4 @@
-"""Which servers a folder names, and how each is started: `mcp.json`, or the words of a command.
+"""Read which servers a folder names, and how each is started: from `mcp.json`, or from a command.
 
 A server never works on your own files: what its command names is copied into the folder first.
 """
@@ -21,13 +21,14 @@ from rig.opening import COMMAND
 
 CONFIG = "mcp.json"
 _PROGRAMS = (".js", ".mjs", ".cjs", ".ts", ".py", ".jar", ".rb", ".php", ".sh", ".exe", ".wasm")
-"""Endings of files that are run, and not worked on."""
+"""Endings of files that are programs, not data to work on."""
 _VARIABLE = re.compile(r"\$\{(?:env:)?(\w+)\}")
 _SETTING = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
 
 Restart: TypeAlias = Literal["turn", "never", "replay"]
-"""When a process begins anew: wherever a world is restored (`turn`); `never`, if its files are all it knows;
-or wherever a world is restored, with the calls before made again, as it keeps in memory what they did.
+"""When a process is restarted: whenever a world is restored (`turn`); `never`, if its files are all it knows;
+or whenever a world is restored, with the earlier calls made again (`replay`), if it keeps their effects in
+memory.
 """
 
 
@@ -35,8 +36,8 @@ or wherever a world is restored, with the calls before made again, as it keeps i
 class Server:
     """How a server is started, and the `state` that it works on, as paths in the folder.
 
-    `unseen` are patterns of paths that are not compared. `volatile` are parts of a tool's answers that are
-    not either, as JSON pointers. `listing` is the hash of what it lists, if that is known.
+    `unseen` are patterns of paths that are not compared. `volatile` are JSON pointers to parts of each tool's
+    answers that are not compared. `listing` is the hash of what it lists, if that is known.
     """
 
     name: str
@@ -51,9 +52,9 @@ class Server:
 
 
 def read_config(folder: Path, *, is_started: bool = True) -> dict[str, Server]:
-    """The servers of a folder's mcp.json, by name. Raises RigError, with the place.
+    """Read the servers in a folder's mcp.json, by name. Raises RigError, with the place.
 
-    Where none `is_started`, variables may be missing.
+    Variables may be missing if no server `is_started`.
     """
     file = folder / CONFIG
     document = read(file)[0]
@@ -107,7 +108,7 @@ def _server(name: str, part: DocumentPart, folder: Path, is_started: bool) -> Se
 
 
 def _filled(part: DocumentPart, folder: Path, is_started: bool) -> str:
-    """A text with the folder and variables of your environment in the place of `${…}`. Raises RigError."""
+    """Return a text with each `${…}` replaced by the folder or an environment variable. Raises RigError."""
     text = part.text().replace("${workspaceFolder}", str(folder))
     for name in _VARIABLE.findall(text):
         if is_started and name not in os.environ:
@@ -123,7 +124,7 @@ def _inside(part: DocumentPart) -> str:
 
 
 def _worked_on(word: str, folder: Path, state: tuple[str, ...]) -> Path | None:
-    """The file or folder that a word of a command has a server work on, if it is not in the state."""
+    """Return the file or folder that a word of a command names as data; None if none outside the state."""
     value = word.rpartition("=")[2] if word.startswith("-") else word
     if not value or value.startswith("$STATE"):
         return None
@@ -139,8 +140,9 @@ def _worked_on(word: str, folder: Path, state: tuple[str, ...]) -> Path | None:
 
 
 def own_path(word: str, folder: Path, state: tuple[str, ...], root: Path) -> str:
-    """A word of a command where a server's state lies at `root`: paths of the state, such as `./data` or
-    `--db=data/x`, are there, and programs where they are.
+    """Return a word of a command for a server whose state is at `root`.
+
+    Paths in the state, such as `./data` or `--db=data/x`, point there; programs keep their place.
     """
     option, equals, value = word.rpartition("=") if word.startswith("-") else ("", "", word)
     path = os.path.relpath(folder / value, folder) if value else ""
@@ -152,9 +154,9 @@ def own_path(word: str, folder: Path, state: tuple[str, ...], root: Path) -> str
 
 
 def server_of(text: str, folder: Path) -> tuple[Server, dict[str, Path]]:
-    """The server of `mcp:COMMAND`, with the files and folders that its state is copied from, by their names.
+    """Return the server of `mcp:COMMAND`, and by name the files and folders to copy as its state.
 
-    `NAME=VALUE` before the command is its environment. Raises RigError.
+    Words of the form `NAME=VALUE` before the command are its environment. Raises RigError.
     """
     try:
         words = shlex.split(text.removeprefix(COMMAND))
@@ -190,7 +192,7 @@ def server_of(text: str, folder: Path) -> tuple[Server, dict[str, Path]]:
 
 
 def _name(words: list[str]) -> str:
-    """A short name for a server: of its package, else its program."""
+    """Return a short name for a server, from its package or else its program."""
     plain = [word for word in words if not word.startswith("-")]
     launches = Path(plain[0]).name in ("npx", "uvx", "node", "python", "python3")
     word = plain[1] if launches and plain[1:] else plain[0]
@@ -202,7 +204,7 @@ def _name(words: list[str]) -> str:
 
 
 def write_config(folder: Path, servers: Mapping[str, Server], copied: Mapping[str, Path]) -> None:
-    """Write mcp.json, and the state that it names, into a folder. Raises RigError."""
+    """Write mcp.json and the state that it names into a folder. Raises RigError."""
     try:
         for name, place in copied.items():
             if place.is_dir():
@@ -214,10 +216,10 @@ def write_config(folder: Path, servers: Mapping[str, Server], copied: Mapping[st
         raise RigError(f"{folder}: the state cannot be copied: {error}") from error
     default = asdict(Server("", ()))
     keys = {"environment": "env", "unseen": "ignore"}
-    told: JsonObject = {}
+    config: JsonObject = {}
     for server in servers.values():
         fields = ((name, value) for name, value in asdict(server).items() if value != default[name])
         further = {keys.get(name, name): value for name, value in fields if name not in ("name", "command")}
-        told[server.name] = {"command": server.command[0], "args": server.command[1:], **further}
-    text = json.dumps({"mcpServers": told}, indent=2, ensure_ascii=False)
+        config[server.name] = {"command": server.command[0], "args": server.command[1:], **further}
+    text = json.dumps({"mcpServers": config}, indent=2, ensure_ascii=False)
     write(f"{text}\n", folder / CONFIG, force=True, folders=True)

@@ -1,8 +1,8 @@
-"""A world that MCP servers act in: their files, as records that snapshots hold, and processes of its own.
+"""A world that MCP servers act in: their files, kept as records in snapshots, and its own processes.
 
-Servers start when they are first called. Before a call, the files and the processes are made what the records
-say: those of a snapshot that was restored, in whatever other world it was taken. A server reads its folder by
-another path in each world, so `/state` stands for it in arguments and answers.
+Servers start when they are first called. Before a call, the files and processes are brought to the state in
+the records, even if that was restored from a snapshot of another world. A server's folder has a different
+path in each world, so `/state` stands for it in arguments and answers.
 """
 
 import hashlib
@@ -34,12 +34,12 @@ from rig.toolbox.world import World, encode
 ROOT = "/state"
 """What models call the folder that a server works in."""
 LONGEST = 2**20
-"""Characters of an answer. No model reads as much."""
+"""The most characters of an answer. No model reads as much."""
 
 
 @dataclass(eq=False)
 class Servers:
-    """The servers of a toolbox, what their worlds share: the files to begin with, and what is recorded."""
+    """The servers of a toolbox and what their worlds share: the initial files, and the recorded answers."""
 
     folder: Path
     servers: Mapping[str, Server]
@@ -51,13 +51,13 @@ class Servers:
     restore: Redact = lambda value: value
     recording: Cassette | None = None
     routes: Mapping[str, ToolDeclaration] = field(default_factory=dict)
-    """The tools by their names, each with its server and its name there."""
+    """The tools by name, each with its server and its name there."""
     listings: dict[str, ServerListing] = field(default_factory=dict)
     _worlds: int = 0
 
     @property
     def depot(self) -> Path:
-        """Where contents of files are kept, by their hash."""
+        """The folder that keeps the contents of files by their hash."""
         return self.own_folder() / "contents"
 
     @cached_property
@@ -72,17 +72,17 @@ class Servers:
 
     @property
     def replays(self) -> bool:
-        """Whether processes are brought to a state by making the calls again that led to it."""
+        """Whether processes are brought to a state by repeating the calls that led to it."""
         remembers = any(server.restart == "replay" for server in self.servers.values())
         return remembers or self.answers == "live-misses"
 
     def place(self) -> Path:
-        """A new folder for a world."""
+        """Return a new folder for a world."""
         self._worlds += 1
         return self.own_folder() / str(self._worlds)
 
     def start(self, name: str, place: Path, now: float) -> McpClient:
-        """Start a server on the files at `place`. Raises Unavailable if it cannot be, or is another one."""
+        """Start a server on the files at `place`. Raises Unavailable if it does not start, or has changed."""
         server, root, temporary = self.servers[name], place / "state", place / "temporary"
         state.remove(temporary)
         temporary.mkdir(parents=True)
@@ -91,7 +91,7 @@ class Servers:
             key: own_path(value, self.folder, server.state, root) for key, value in server.environment.items()
         }
         program = program_of((server.command[0], *words), self.folder, network=self.network)
-        # git takes the clock from here, and others that want to give the same result twice.
+        # git takes the clock from here, as do other programs with reproducible results.
         clock = dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), f"@{now:.0f} +0000")
         dated = {**clock, "SOURCE_DATE_EPOCH": f"{now:.0f}", **named}
         try:
@@ -111,7 +111,7 @@ class Servers:
 
 
 def sha256_of_listing(listing: ServerListing) -> str:
-    """A hash of a server's name and version, and of its tools in whatever order it lists them."""
+    """Return a hash of a server's name, version and tools, regardless of the tools' order."""
     tools = sorted(json.dumps(tool, sort_keys=True) for tool in listing.tools)
     server = {name: listing.server.get(name) for name in ("name", "version")}
     return hashlib.sha256(json.dumps([server, tools], sort_keys=True).encode()).hexdigest()
@@ -129,7 +129,7 @@ CREATE TABLE server_calls (number INTEGER PRIMARY KEY, call TEXT NOT NULL, acts 
 
 
 class ServerWorld(World):
-    """A world of servers. What they were called, and what their files hold, are rows like any other's."""
+    """A world of servers. Calls made and contents of files are rows, as in any other world."""
 
     schema: ClassVar[str] = _SCHEMA
 
@@ -147,11 +147,11 @@ class ServerWorld(World):
         self._show(base)
 
     def atomic(self) -> AbstractContextManager[object]:
-        """A block that nothing is undone of: what a server did before it failed is done."""
+        """A block that undoes nothing: what a server did before it failed stays done."""
         return nullcontext()
 
     def renew(self) -> None:
-        """Begin with new processes, whatever they would know still."""
+        """Continue with new processes, which remember nothing."""
         super().renew()
         self._drop()
 
@@ -160,16 +160,16 @@ class ServerWorld(World):
         super().close()
 
     def call(self, name: str, arguments: JsonObject) -> Json:
-        """What a tool answers. Raises ToolError if it refuses, and Unavailable if a server cannot be had."""
+        """Return what a tool answers. Raises ToolError if it refuses, Unavailable without its server."""
         servers, route = self._servers, self._servers.routes[name]
         arguments = normalized(arguments, route.parameters)
-        told: JsonObject = {"server": route.server, "tool": route.tool, "arguments": arguments}
-        again = json.dumps(told, sort_keys=True)
-        told["arguments"] = servers.redact(arguments)
+        request: JsonObject = {"server": route.server, "tool": route.tool, "arguments": arguments}
+        again = json.dumps(request, sort_keys=True)
+        request["arguments"] = servers.redact(arguments)
         before = self.state
         if servers.cassette is not None:
             done = self.database.execute("SELECT count(*) FROM server_calls WHERE call = ?", [again])
-            recorded = servers.cassette.find(**told, state=before, again=done.fetchone()[0])
+            recorded = servers.cassette.find(**request, state=before, again=done.fetchone()[0])
             if recorded is not None:
                 self._note(again, route, recorded.after or before)
                 return response_of(servers.restore(recorded.answer))
@@ -181,13 +181,13 @@ class ServerWorld(World):
         self._note(again, route, None)
         if servers.recording is not None:
             fields = {name: servers.redact(value) for name, value in answer.items()}
-            servers.recording.add(RecordedCall(**told, before=before, after=self.state, **fields))
+            servers.recording.add(RecordedCall(**request, before=before, after=self.state, **fields))
         if servers.cassette is not None:
             self._set("recorded", self._live_state())
         return response_of(answer)
 
     def list_tools(self) -> None:
-        """Start all servers, so that they list their tools. Raises Unavailable."""
+        """Start all servers so that they list their tools, and end them. Raises Unavailable."""
         self.set_clock(times.read(_LISTING_CLOCK, times.INSTANT))
         self._settle()
         for name in self._servers.servers:
@@ -196,7 +196,7 @@ class ServerWorld(World):
 
     @property
     def state(self) -> str:
-        """A hash of all that an answer can depend on besides the call."""
+        """A hash of everything besides the call that an answer can depend on."""
         if (recorded := self._row("recorded")) is not None:
             return str(recorded)
         return self._live_state()
@@ -210,7 +210,7 @@ class ServerWorld(World):
         return hashlib.sha256(json.dumps([manifest, calls]).encode()).hexdigest() if calls else manifest
 
     def _answer(self, route: ToolDeclaration, arguments: JsonObject) -> JsonObject | None:
-        """The answer of a running server; None if it fails at this call twice, from the same state."""
+        """Return the answer of a running server; None if it fails twice at this call, from the same state."""
         for _ in range(2):
             try:
                 self._settle()
@@ -239,7 +239,7 @@ class ServerWorld(World):
         return outside
 
     def _settle(self) -> None:
-        """Make files and processes what the records say."""
+        """Bring files and processes to the state in the records."""
         now = self._moment()
         if self._at == now:
             return
@@ -254,12 +254,12 @@ class ServerWorld(World):
         self._at = self._moment()
 
     def _repeat(self) -> None:
-        """Make the calls again that led here, from the files of the beginning."""
+        """Make the calls that led here again, starting from the initial files."""
         _end_all(self._clients)
         self._files.put(self._servers.base, self._seconds())
         for call, _ in self._calls():
-            told = json.loads(call)
-            self._call(told["server"], told["tool"], told["arguments"])
+            request = json.loads(call)
+            self._call(request["server"], request["tool"], request["arguments"])
         if self._servers.answers == "live-misses":
             self._take_in()
         else:
@@ -270,13 +270,13 @@ class ServerWorld(World):
         return Files(self._place / "state", self._servers.depot)
 
     def _take_in(self) -> None:
-        """Note what the files hold now."""
+        """Record what the files hold now."""
         manifest = self._files.take()
         self._files.age(manifest, self._seconds())
         self._show(manifest)
 
     def _show(self, manifest: Manifest) -> None:
-        """Make the records those of a manifest."""
+        """Update the records to those of a manifest."""
         before = self._manifest()
         if before == manifest:
             return
@@ -303,7 +303,7 @@ class ServerWorld(World):
             self._at = self._moment()
 
     def _moment(self) -> tuple[object, ...]:
-        """What files and processes have to agree with: the clock, the files, and the calls that were made."""
+        """Return what files and processes must agree with: the clock, the files, and the calls so far."""
         return self._seconds(), self._row("manifest"), tuple(self._calls())
 
     def _seconds(self) -> float:
@@ -337,8 +337,8 @@ def _end_all(clients: dict[str, McpClient]) -> None:
 
 
 def response_of(answer: JsonObject) -> Json:
-    """What a model reads of an answer: its structured content, else its text, as JSON where it is an object
-    or a list, else its parts. Raises ToolError for what failed, and for what is too long.
+    """Return what a model reads of an answer: its structured content, else its text, parsed if it is a JSON
+    object or list, else its parts. Raises ToolError for a failure, or if it is too long.
     """
     if "error" in answer:
         raise ToolError(str(answer["error"].get("message") or answer["error"]))

@@ -35,7 +35,7 @@ CASSETTE = "calls.jsonl"
 
 
 class ServerUse(NamedTuple):
-    """Who answers the calls of servers, whether servers get your network, and what is redacted."""
+    """Who answers calls of servers, whether servers get your network, and which patterns are redacted."""
 
     answers: Answers = "live"
     network: bool = False
@@ -46,19 +46,20 @@ LIVE = ServerUse()
 
 
 def use_of(values: Mapping[str, Json]) -> ServerUse:
-    """How a run with these options uses servers."""
+    """Return how a run with these options uses servers."""
     return ServerUse(values["servers"], values["server_network"])
 
 
 def holds_servers(place: Path) -> bool:
-    """Whether a folder names servers."""
+    """Return whether a folder names servers."""
     return (place / CONFIG).is_file() and b'"command"' in read_bytes(place / CONFIG)
 
 
 def load_servers(place: Path, use: ServerUse, suites: tuple[Path, ...], sha256: str, file: Path) -> Toolbox:
-    """The toolbox of a folder with mcp.json, whose hash is `sha256`. Raises RigError, with the place.
+    """Load the toolbox of a folder with mcp.json; `sha256` is the folder's hash. Raises RigError, with the
+    place.
 
-    The `file` tools.json says what its tools are, where it is there; else the servers are asked.
+    The tools are read from `file` (tools.json) if it exists; otherwise from the cassette or the servers.
     """
     config = read_config(place, is_started=use.answers != "replay")
     cassette = None
@@ -80,16 +81,16 @@ def load_servers(place: Path, use: ServerUse, suites: tuple[Path, ...], sha256: 
 
 
 def of_command(text: str, use: ServerUse) -> Toolbox:
-    """The toolbox of `mcp:COMMAND`: files and folders that the command names are copied. Raises RigError."""
+    """Return the toolbox of `mcp:COMMAND`, on copies of the files and folders it names. Raises RigError."""
     servers, _ = _of_command(text, use)
     tools = _asked(servers, Path(text)).tools
-    told = json.dumps([text, [tool.as_json() for tool in tools]])
+    content = json.dumps([text, [tool.as_json() for tool in tools]])
     (name,) = servers.servers
-    return _toolbox(name, servers, tools, (), hashlib.sha256(told.encode()).hexdigest())
+    return _toolbox(name, servers, tools, (), hashlib.sha256(content.encode()).hexdigest())
 
 
 def imported(text: str, use: ServerUse, folder: Path) -> tuple[Listing, Callable[[], None]]:
-    """The tools of `mcp:COMMAND`, and what writes mcp.json and the state into a folder. Raises RigError."""
+    """Return the tools of `mcp:COMMAND`, and a function that writes mcp.json and state. Raises RigError."""
     servers, copied = _of_command(text, use)
     listing = _asked(servers, Path(text))
     pinned = {
@@ -100,7 +101,7 @@ def imported(text: str, use: ServerUse, folder: Path) -> tuple[Listing, Callable
 
 
 def _of_command(text: str, use: ServerUse) -> tuple[Servers, Mapping[str, Path]]:
-    """The servers of a command on a copy of what it names, and what was copied, by its name there."""
+    """Return the servers of a command, on a copy of what it names, and the copied paths by their names."""
     if use.answers != "live":
         raise RigError(
             "--servers needs what was recorded, which is in a folder; begin with `rig tools import`"
@@ -112,16 +113,16 @@ def _of_command(text: str, use: ServerUse) -> tuple[Servers, Mapping[str, Path]]
 
 
 def servers_of(toolbox: Toolbox) -> Servers | None:
-    """The servers of a toolbox; None if it has none."""
+    """Return the servers of a toolbox; None if it has none."""
     return toolbox.servers if isinstance(toolbox, _ServerToolbox) else None
 
 
 def record_into(servers: Servers) -> Cassette:
-    """What is recorded from now on of the calls that are made in the worlds of these servers."""
+    """Record the calls made from now on in the worlds of these servers, and return that cassette."""
     _asked(servers, servers.folder / CONFIG)
-    told = {name: {"name": name, **of._asdict()} for name, of in servers.listings.items()}
+    listings = {name: {"name": name, **of._asdict()} for name, of in servers.listings.items()}
     world = ServerWorld(servers)
-    servers.recording = Cassette(told, world.state)
+    servers.recording = Cassette(listings, world.state)
     world.close()
     return servers.recording
 
@@ -160,7 +161,7 @@ def _call(tool: str, world: World, /, **arguments: Json) -> Json:
 
 
 def _fingerprint(servers: Servers) -> JsonObject:
-    """What can change an answer besides the folder's files: who answers, and from what."""
+    """Return what can change an answer besides the folder's files: who answers, and from what."""
     parts: JsonObject = {"servers": servers.answers}
     if servers.cassette is not None:
         parts["cassette_sha256"] = hashlib.sha256(read_bytes(servers.folder / CASSETTE)).hexdigest()
@@ -178,14 +179,14 @@ def _fingerprint(servers: Servers) -> JsonObject:
 
 
 def _hidden(config: Mapping[str, Server]) -> dict[str, str]:
-    """The values of the servers' environments that are kept out of cassettes: all but paths of the state."""
+    """Return the values in the servers' environments to keep out of cassettes: all but paths of the state."""
     named = ((name, value) for server in config.values() for name, value in server.environment.items())
     paths = {path for server in config.values() for path in server.state}
     return {name: of for name, of in named if of.removeprefix("./") not in paths and "$STATE" not in of}
 
 
 def _asked(servers: Servers, place: Path) -> Listing:
-    """The tools that servers list, which are started for it. `place` is where people read of their faults."""
+    """Start the servers and return the tools they list. `place` is named in messages about faults."""
     world = ServerWorld(servers)
     world.list_tools()
     world.close()
@@ -193,7 +194,7 @@ def _asked(servers: Servers, place: Path) -> Listing:
 
 
 def _declared(file: Path, listed: Mapping[str, Sequence[JsonObject]]) -> Listing:
-    """The tools of servers under names that no two of them have, and that rig can call."""
+    """Read the tools of servers, under names that are unique and that rig accepts."""
     names = Counter(str(tool.get("name")) for tools in listed.values() for tool in tools)
     used: dict[str, int] = {}
     tools = []
@@ -216,7 +217,7 @@ def _declared(file: Path, listed: Mapping[str, Sequence[JsonObject]]) -> Listing
 
 
 def _name(text: str, used: dict[str, int]) -> str:
-    """A name for a tool that fits rig's, and that no other tool has."""
+    """Return a name for a tool that rig accepts and no other tool has."""
     name = re.sub(r"[^A-Za-z0-9_.-]", "_", text)[:60]
     name = name if NAME.fullmatch(name) else f"_{name}"
     used[name] = used.get(name, 0) + 1
@@ -225,14 +226,14 @@ def _name(text: str, used: dict[str, int]) -> str:
 
 @cache
 def _folders() -> ExitStack:
-    """The folders that are removed when rig ends."""
+    """The temporary folders, which are removed when rig ends."""
     stack = ExitStack()
     atexit.register(stack.close)
     return stack
 
 
 def _folder_once() -> Callable[[], Path]:
-    """Makes a folder for the files of servers when it is first needed."""
+    """Return a function that makes a folder for the files of servers when it is first called."""
 
     @cache
     def folder() -> Path:

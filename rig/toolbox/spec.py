@@ -32,15 +32,15 @@ class ToolError(Exception):
 
 
 class Stuck(ToolError):
-    """A tool was given up on that did not come to an end, and may still hold the world's database."""
+    """A tool did not finish and was given up on; it may still hold the world's database."""
 
 
 class Unavailable(RigError):
-    """A server cannot be had at all. It ends a run, which can be resumed, and is no outcome of a call."""
+    """A server cannot be used at all. This ends a run, which can be resumed; it is no outcome of a call."""
 
 
 def quoted(value: object, limit: int = 80) -> str:
-    """A value as an error text may quote it: what a model wrote can be of any length."""
+    """Shorten a value so that an error text may quote it; what a model wrote can be of any length."""
     text = str(value)
     return text if len(text) <= limit else f"{text[:limit]}…"
 
@@ -50,8 +50,9 @@ class Text:
     """A kind of free text, such as the body of an email. Texts of a kind mean the same from a threshold on.
 
     `like` names the kind whose calibrated threshold it shares, if not its own; `cosine` is the threshold of
-    ToolTalk's plain cosine. A `place` is also the same but for case and spaces. In a `personal` text "my" and
-    "your" say whose a thing is; elsewhere they are the user and the assistant speaking of the same.
+    ToolTalk's plain cosine. Texts of a `place` are also the same if they differ only in case and spaces. In a
+    `personal` text "my" and "your" say whose a thing is; elsewhere they are the user and the assistant
+    speaking of the same thing.
     """
 
     name: str
@@ -62,7 +63,7 @@ class Text:
 
 
 FREE_TEXT = Text("text")
-"""Any text that may be put in other words."""
+"""Any text that may be put into other words."""
 
 
 class Equality(Enum):
@@ -79,7 +80,7 @@ class Equality(Enum):
 
 
 class Response(Enum):
-    """What is required of the response."""
+    """What is required of the response to a call."""
 
     EQUAL = "equal to the recorded response"
     IGNORED = "nothing"
@@ -122,10 +123,10 @@ class Tool:
 
     `parameters` is a JSON Schema of type object with a description for each property; `returns` describes the
     response in words. `action` tools change the world. `injected` names arguments that no model writes: the
-    simulator gives them the session's token. `login` means that a success logs somebody in or out; the
+    simulator fills them with the session's token. `login` means that a success logs somebody in or out; the
     argument `username` names whom. `amends(world, **arguments)` is called after a success to fix what
-    upstream forgets, and therefore not in upstream's way. `composed` names the arguments in the model's own
-    words.
+    upstream forgets, and so is skipped in upstream's mode. `composed` names the arguments that a model may
+    word by itself.
     """
 
     name: str
@@ -143,7 +144,7 @@ class Tool:
 
     @property
     def auth(self) -> bool:
-        """Whether it needs a login: only a session has a token to give."""
+        """Whether it needs a login, because only a session has a token to inject."""
         return bool(self.injected)
 
 
@@ -157,11 +158,11 @@ def tool(
     amends: Callable[..., None] | None = None,
     match: Match | None = None,
 ) -> Callable[[Callable[..., Json]], Tool]:
-    """Declare a function of a world and keyword arguments to be a tool of a plugin.
+    """Declare a tool of a plugin: a function that takes a world and keyword arguments.
 
-    Its name in capitals is the tool's, its docstring the description; each argument is `Annotated` with words
-    or a pydantic `Field(description=…)`, and with `Composed()` where a model may choose it; arguments with a
-    default are optional. What the rest means: `Tool`.
+    Its name in CamelCase becomes the tool's, its docstring the description. Each argument is `Annotated` with
+    words or a pydantic `Field(description=…)`, and with `Composed()` where a model may choose it. Arguments
+    with a default are optional. `Tool` explains the other parameters.
     """
 
     def declare(function: Callable[..., Json]) -> Tool:
@@ -193,9 +194,9 @@ def tool(
 
 
 def _property(hint: Any) -> JsonObject:
-    """The schema of one argument. That an optional one may be null is the simulator's courtesy.
+    """Return the schema of one argument, without the null that the simulator accepts for optional ones.
 
-    Raises TypeError for a type that no plain schema says.
+    Raises TypeError for a type that no plain schema expresses.
     """
     generated = TypeAdapter(without_none(hint)).json_schema()
     if "type" not in generated or "type" not in generated.get("items", {"type": ""}):
@@ -205,7 +206,7 @@ def _property(hint: Any) -> JsonObject:
 
 
 def described(hint: Any) -> Any:
-    """A type with `Annotated[str, "words"]` as a description, as FastMCP and `llm` have it."""
+    """Return a type with `Annotated[str, "words"]` made a description, as in FastMCP and `llm`."""
     if get_origin(hint) is not Annotated:
         return hint
     inner, *extras = get_args(hint)
@@ -214,7 +215,7 @@ def described(hint: Any) -> Any:
 
 
 def without_none(hint: Any) -> Any:
-    """A type without None, which stands for an argument that is not given."""
+    """Return a type without None, which stands for an argument that is not given."""
     if get_origin(hint) is Annotated:
         inner, *extras = get_args(hint)
         return Annotated[without_none(inner), *extras]
@@ -245,15 +246,15 @@ def _read(form: times.DateTimeFormat, text: str, name: str) -> datetime:
 
 
 read_time = partial(_read, times.FORMS["time"])
-"""A time of day. Raises ToolError when the argument `name` is none."""
+"""Read a time of day. Raises ToolError if the argument `name` is not one."""
 read_instant = partial(_read, times.FORMS["datetime"])
-"""A date and time. Raises ToolError when the argument `name` is none."""
+"""Read a date and time. Raises ToolError if the argument `name` is not one."""
 
 
 def read_range(read: Callable[[str, str], datetime], **ends: str | None) -> Sequence[datetime | None]:
-    """The first and the last of a range, by the names of their arguments; None for one that is not given.
+    """Read the first and last value of a range by their arguments' names; None for one that is not given.
 
-    Raises ToolError when one of them is none, or they are in the wrong order.
+    Raises ToolError when one cannot be read, or they are in the wrong order.
     """
     first, last = (None if text is None else read(text, name) for name, text in ends.items())
     if first is not None and last is not None and first > last:
@@ -262,10 +263,10 @@ def read_range(read: Callable[[str, str], datetime], **ends: str | None) -> Sequ
 
 
 def is_email(text: str) -> bool:
-    """Whether ToolTalk takes it for an address: no more than something on both sides of one @."""
+    """Return whether ToolTalk accepts a text as an address: word characters, dots or dashes around one @."""
     return re.match(r"^[\w.-]+@[\w.-]+$", text) is not None
 
 
 def is_phone(text: str) -> bool:
-    """Whether it has the form 555-555-5555."""
+    """Return whether a text has the form 555-555-5555."""
     return re.match(r"^\d{3}-\d{3}-\d{4}$", text) is not None

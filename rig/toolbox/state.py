@@ -1,7 +1,7 @@
-"""The files that a server works on: taken in, put back, and shown as records.
+"""The files that a server works on: recorded, put back, and shown as records.
 
-Contents are kept once, by their hash. Links are never followed, and what is neither a file, a folder nor a
-link is refused, as is more than a state may hold: a model decides what is written here.
+Contents are kept once, by their hash. Links are never followed. Since a model decides what is written here,
+anything but a file, folder or link is refused, and so is more than a state may hold.
 """
 
 import fcntl
@@ -23,19 +23,19 @@ from rig.errors import RigError, counted
 
 MOST_ENTRIES = 20_000
 MOST_BYTES = 512 << 20
-"""Of all files of a state."""
+"""The most bytes in all files of a state."""
 DEEPEST = 64
 
 _LONGEST_TEXT = 1 << 14
-"""Characters of a text file that are shown; of more, there is a hash."""
+"""The most characters of a text file that are shown; a longer one is shown as a hash."""
 _MOST_ROWS = 5_000
 _READ_S = 2.0
 _SQLITE = b"SQLite format 3\0"
 BESIDE = re.compile(r"-(wal|shm|journal)$")
-"""How files are called that SQLite keeps beside a database."""
+"""Matches the names of files that SQLite keeps beside a database."""
 _FICLONE = 0x40049409
 UNSEEN = (".git/index", ".git/logs/*", ".git/COMMIT_EDITMSG", ".git/ORIG_HEAD", ".cache/*", ".npm/*")
-"""What differs though nothing does: patterns of paths, anywhere in a state, that are not compared."""
+"""Patterns of paths, anywhere in a state, that are not compared: they differ without need."""
 
 
 class PathState(NamedTuple):
@@ -47,15 +47,15 @@ class PathState(NamedTuple):
 
 
 Manifest: TypeAlias = Mapping[str, PathState]
-"""What lies in a folder, by the path from there, parents first."""
+"""What is in a folder, by relative path, parents first."""
 
 
 class StateFault(Exception):
-    """Files that no state may hold."""
+    """The files are not ones that a state may hold."""
 
 
 def keep(path: Path, depot: Path) -> str:
-    """Keep the content of a file in a depot, a folder of contents by their hash. Returns that.
+    """Copy the content of a file into a depot, a folder of contents by hash, and return that hash.
 
     The file may be changed meanwhile.
     """
@@ -69,7 +69,7 @@ def keep(path: Path, depot: Path) -> str:
 
 
 class Files:
-    """A folder that a server works in, as it was when it was last looked at."""
+    """The folder that a server works in, with the hashes of its files as last read."""
 
     def __init__(self, root: Path, depot: Path) -> None:
         self.root = root
@@ -77,7 +77,7 @@ class Files:
         self._seen: dict[str, tuple[tuple[int, ...], str]] = {}
 
     def take(self) -> Manifest:
-        """What lies in the folder now. Raises StateFault for what no state may hold."""
+        """Return what is in the folder now. Raises StateFault for what no state may hold."""
         manifest: dict[str, PathState] = {}
         seen: dict[str, tuple[tuple[int, ...], str]] = {}
         left = MOST_BYTES
@@ -103,7 +103,7 @@ class Files:
         return manifest
 
     def put(self, manifest: Manifest, now: float) -> None:
-        """Make the folder hold just this, all of it as old as `now`. Raises StateFault if that fails."""
+        """Make the folder hold exactly this, all dated `now`. Raises StateFault if that fails."""
         for attempt in (1, 2):
             try:
                 current = self.take() if attempt == 1 and self.root.is_dir() else None
@@ -138,7 +138,7 @@ class Files:
         self.age(manifest, now)
 
     def age(self, manifest: Manifest, now: float) -> None:
-        """Make what lies there as old as `now`, so that no answer tells when it was made."""
+        """Date everything in the folder `now`, so that no answer reveals when it was made."""
         for path, entry in reversed(list(manifest.items())):
             before = self._seen.get(path)
             with suppress(OSError):
@@ -152,7 +152,7 @@ class Files:
 
 
 def remove(path: Path) -> None:
-    """Remove whatever lies at a path, following no link."""
+    """Remove whatever is at a path, without following links."""
     if path.is_dir() and not path.is_symlink():
         with suppress(OSError):
             path.chmod(0o755)
@@ -162,7 +162,7 @@ def remove(path: Path) -> None:
 
 
 def sha256_of(manifest: Manifest) -> str:
-    """A hash of all that lies in a folder: equal for equal files."""
+    """Return a hash of everything in a folder, equal for equal files."""
     lines = "".join(f"{path!a} {tuple(entry)!a}\n" for path, entry in sorted(manifest.items()))
     return hashlib.sha256(lines.encode()).hexdigest()
 
@@ -186,7 +186,7 @@ def _walk(root: Path, inside: str = "", depth: int = 0) -> Iterator[tuple[str, o
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copy a file's content, sharing its blocks where the file system can do that."""
+    """Copy a file's content, sharing its blocks if the file system supports that."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)
     try:
         handle = os.open(source, flags)
@@ -200,7 +200,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def initial(folder: Path, names: Sequence[str], depot: Path) -> Manifest:
-    """The state that lies in a folder under these names. Raises RigError, with the place."""
+    """Return the state that a folder holds under these names. Raises RigError, with the place."""
     manifest: dict[str, PathState] = {}
     for name in dict.fromkeys(names):
         place = folder / name
@@ -233,10 +233,10 @@ def _leaves(path: str, target: str) -> bool:
 def records(
     manifest: Manifest, depot: Path, unseen: Sequence[str], only: Sequence[str] | None = None
 ) -> Iterator[tuple[str, Json, list[tuple[str, str]]]]:
-    """What people compare of a state: each path, what lies there, and the rows of a database as (table, row).
+    """Yield what people compare in a state: each path, its content, and a database's rows as (table, row).
 
     Paths that match an `unseen` pattern are left out, and so is what SQLite keeps beside a database. With
-    `only` some paths are looked at.
+    `only`, just those paths are read.
     """
     databases = {path for path, entry in manifest.items() if _is_database(entry, depot)}
     for path, entry in manifest.items():
@@ -257,7 +257,7 @@ def records(
 
 
 def is_unseen(path: str, patterns: Sequence[str]) -> bool:
-    """Whether what lies at a path does not count."""
+    """Return whether a path is left out of comparisons."""
     return any(fnmatchcase(path, name) or fnmatchcase(path, f"*/{name}") for name in patterns)
 
 
@@ -278,7 +278,7 @@ def _text(depot: Path, digest: str) -> str:
 
 
 def _rows(path: str, manifest: Manifest, depot: Path) -> list[tuple[str, str]] | None:
-    """The rows of a database as text; None if it cannot be read, or holds too many. Its code is not run."""
+    """Return the rows of a database as text; None if unreadable or too many. Runs none of its code."""
     folder = depot / "reading"
     remove(folder)
     folder.mkdir(parents=True)

@@ -22,13 +22,13 @@ from rig.toolbox.world import Snapshot, World
 
 
 class Toolbox:
-    """Everything that others have to know of some tools. Raises RigError if two have the same name.
+    """Tools and everything that others need to know of them. Raises RigError if two have the same name.
 
-    `new_world` makes an empty world; `open_world` makes one to begin with, as it ships when it is given
-    None, else from what lies at a path; `fill_world` puts what a task brings along into an empty one.
-    `suites` are the folders of tasks that come with it, `texts` are kinds of free text beside those that
-    arguments of tools are. `sha256` is its hash, where that is to be known of more than its tools.
-    `fingerprint` is what else of it can change an answer, as flat JSON values.
+    `new_world` makes an empty world. `open_world` makes one that tasks start from: the default one if given
+    None, else the one at a path. `fill_world` puts what a task brings along into an empty world. `suites` are
+    folders of tasks that come with the toolbox; `texts` are kinds of free text beside those of the tools'
+    arguments. `sha256` is its hash, if that covers more than its tools. `fingerprint` holds what else can
+    change an answer, as flat JSON values.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Toolbox:
         self._fill_world = fill_world
 
     def world(self, place: Path | None = None) -> World:
-        """A world to begin with. Raises RigError if there is none at this place."""
+        """Return a world that tasks can start from. Raises RigError if there is none at this place."""
         if self._open_world is not None:
             return self._open_world(place)
         if place is not None:
@@ -67,7 +67,7 @@ class Toolbox:
         return self.new_world()
 
     def own_world(self, seeds: JsonObject) -> World:
-        """A world with what a task brings along, and nothing else. Raises RigError for what does not fit."""
+        """Return a world with only what a task brings along. Raises RigError for what does not fit."""
         if self._fill_world is None:
             raise RigError(f"the worlds of {self.name} are not made of files; leave out `world`")
         world = self.new_world()
@@ -75,7 +75,7 @@ class Toolbox:
         return world
 
     def is_action(self, name: str) -> bool:
-        """Whether a tool of this name changes the world. A tool that does not exist changes nothing."""
+        """Return whether the tool of this name changes the world; false for one that does not exist."""
         return name in self.tools and self.tools[name].action
 
     @cached_property
@@ -96,7 +96,7 @@ class Toolbox:
 
     @cached_property
     def rules_sha256(self) -> str:
-        """A hash of the rules by which arguments of its tools are compared; empty if it has none."""
+        """A hash of the rules that compare arguments of the tools; empty if there are none."""
         rules = {
             f"{tool.name}.{name}": rule.as_json()
             for tool in self.tools.values()
@@ -106,7 +106,7 @@ class Toolbox:
         return hashlib.sha256(json.dumps(rules, sort_keys=True).encode()).hexdigest() if rules else ""
 
     def docs(self, names: Collection[str] | None = None, *, descriptions: bool = True) -> tuple[ToolDoc, ...]:
-        """The documentation of the named tools (all when None), always in the order of `tools`.
+        """Return the documentation of the named tools (all when None), always in the order of `tools`.
 
         Without descriptions the names, types and what is required remain (ToolTalk, section 4.3). Raises
         RigError for names that no tool has.
@@ -129,16 +129,16 @@ class Toolbox:
     def sha256(self) -> str:
         """A hash of what can change an answer besides the world's content: declarations and code.
 
-        Of a tool's code it is the whole file, since a tool can call whatever else is in there. Whoever made
-        the toolbox may have said it.
+        It covers the whole file of a tool's code, since a tool can call whatever else is in there. A hash
+        that was passed to the toolbox takes precedence.
         """
         if self._sha256:
             return self._sha256
         files = {inspect.getsourcefile(tool.function) for tool in self.tools.values()}
         code = sorted(Path(file).read_text(encoding="utf-8") for file in files if file)
         docs = [asdict(doc) for doc in self.docs()]
-        told = json.dumps([self.name, docs, self.new_world.__qualname__, code])
-        return hashlib.sha256(told.encode()).hexdigest()
+        content = json.dumps([self.name, docs, self.new_world.__qualname__, code])
+        return hashlib.sha256(content.encode()).hexdigest()
 
 
 FAILURES: Mapping[str, str] = MappingProxyType(
@@ -150,13 +150,13 @@ FAILURES: Mapping[str, str] = MappingProxyType(
         "stale": "HTTP 409: an id in this call is stale at the moment; nothing was done.",
     }
 )
-"""The exceptions of calls that a dial lets fail (`rig.stress.tool_errors`). They never reach the world, and
-count for nothing.
+"""The exceptions of calls that a dial makes fail (`rig.stress.tool_errors`). These calls never reach the
+world, and count for nothing.
 """
 
 
 def is_declared(executed: ExecutedCall) -> bool:
-    """Whether a call failed because a dial let it fail."""
+    """Return whether a call failed because a dial made it fail."""
     return executed.exception in FAILURES.values()
 
 
@@ -179,7 +179,7 @@ class Simulator:
         self._compat = upstream_compat
 
     def twin(self) -> "Simulator":
-        """Another simulator of the same base world, independent of this one."""
+        """Return another simulator of the same base world, independent of this one."""
         world = self.toolbox.new_world()
         world.restore(self._base)
         return Simulator(world, self.toolbox, upstream_compat=self._compat)
@@ -192,42 +192,41 @@ class Simulator:
         seeds: JsonObject | None = None,
         recorded: Iterable[TrueCall] = (),
     ) -> None:
-        """Begin a task: the base world, the task's clock, and what its user is given, a login first of all.
+        """Begin a task: restore the base world, set the task's clock, and give its user what they begin with.
 
-        With `seeds`, the task has a world of its own, and nothing of the base world is in it. `recorded` are
-        its true calls with what came of them. Raises RigError when the world has nobody of that name to be
-        given anything, and for seeds that are none.
+        With `seeds`, the task has its own world instead of the base world. `recorded` are its true calls with
+        their outcomes. Raises RigError if no such user can be given anything, and for bad seeds.
         """
         self.world.restore(self._base if seeds is None else self.toolbox.own_world(seeds).snapshot())
         self.world.begin(now, username, credentials)
         self.world.remember(recorded)
 
     def snapshot(self) -> Snapshot:
-        """The state between two calls."""
+        """Return the state of the world, between two calls."""
         return self.world.snapshot()
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Go back to a state."""
+        """Restore the world to a state."""
         self.world.restore(snapshot)
 
     def compare(self, expected: Snapshot, got: Snapshot) -> Differences:
-        """How a world differs from the expected one in what it holds, ids aside."""
+        """Return how the contents of a world differ from the expected one's, ids aside."""
         return compare(expected, got, self.world.tables)
 
     def drawn(self, snapshot: Snapshot) -> frozenset[str]:
-        """The ids and tokens that a world holds."""
+        """Return the ids and tokens that a world holds."""
         return drawn_values(snapshot, self.world.tables)
 
     def diff(self, before: Snapshot, after: Snapshot) -> WorldDiff:
-        """The difference between two states of the world."""
+        """Return the difference between two states of the world."""
         return diff(before, after, self.world.tables)
 
     def repeat(self, executed: ExecutedCall) -> ExecutedCall:
-        """Execute a call again as it was: one that a dial let fail does not reach the world."""
+        """Execute a call again; one that a dial made fail is returned as it was, and reaches no world."""
         return executed if is_declared(executed) else self.execute(executed.call)
 
     def execute(self, call: Call) -> ExecutedCall:
-        """Execute a call. For anything that a model wrote, the result is a response or an error text."""
+        """Execute a call. Whatever a model wrote, the result is a response or an error text."""
         tool = self.toolbox.tools.get(call.name)
         token = self.world.session_token
         username = self.world.username
@@ -242,7 +241,7 @@ class Simulator:
             return ExecutedCall(executed, Outcome(exception=quoted(text, _LONGEST_ERROR)), username)
 
     def _respond(self, tool: Tool | None, call: Call, username: str | None) -> Json:
-        """What the tool answers. Raises ToolError; the checks and their order are ToolTalk's."""
+        """Return what the tool answers. Raises ToolError; the checks and their order are ToolTalk's."""
         arguments = call.arguments
         if arguments is None:
             raise ToolError("The arguments are not valid JSON.", "Failed to parse API call")

@@ -1,8 +1,8 @@
 """A mock world that tools act in: an in-memory SQLite database, restored from a snapshot at each turn.
 
-JSON values lie in its columns as TEXT if they are text, null as NULL, anything else as a BLOB of JSON. In a
-well-formed world every value is text or null and reads as such. ToolTalk's tools check no types, so with its
-behaviour a model can store any JSON value; a BLOB keeps those apart from text that looks the same.
+Its columns hold JSON values: text as TEXT, null as NULL, anything else as a BLOB of JSON. In a well-formed
+world every value is text or null and reads as such. ToolTalk's tools check no types, so with its behaviour a
+model can store any JSON value; a BLOB keeps those apart from text that looks the same.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ Stored: TypeAlias = str | bytes | None
 
 
 def encode(value: Json) -> Stored:
-    """The stored form of a JSON value. Injective: `decode` gives back an equal value of the same type."""
+    """Return the stored form of a JSON value. Injective: `decode` restores an equal value of its type."""
     if value is None:
         return None
     if isinstance(value, str):
@@ -44,12 +44,12 @@ def encode(value: Json) -> Stored:
 
 
 def decode(stored: Stored) -> Json:
-    """The JSON value of a stored form."""
+    """Return the JSON value of a stored form."""
     return json.loads(stored) if isinstance(stored, bytes) else stored
 
 
 def value_of(stored: Any) -> Json:
-    """What a stored value stands for; a tuple of them is a list."""
+    """Return the JSON value of a stored one; a tuple of stored values becomes a list."""
     return list(map(decode, stored)) if isinstance(stored, tuple) else decode(stored)
 
 
@@ -60,7 +60,7 @@ def encode_name(name: Json) -> str | bytes:
 
 
 def key(name: Json) -> str | bytes:
-    """What a name is looked up by: equal for names that are equal as Python dictionary keys (1, 1.0, true).
+    """Return the key to look a name up by, equal for equal Python dictionary keys (1, 1.0, true).
 
     Raises TypeError for lists and objects, which cannot be dictionary keys.
     """
@@ -71,7 +71,7 @@ def key(name: Json) -> str | bytes:
 
 
 _SEED = 489
-"""ToolTalk's."""
+"""The seed that ToolTalk uses."""
 
 
 class Identifiers:
@@ -89,7 +89,7 @@ class Identifiers:
 
 
 def hexadecimal(*widths: int) -> Identifiers:
-    """Ids of hexadecimal groups of these lengths, joined by dashes and drawn from left to right."""
+    """Return ids of hexadecimal groups of these lengths, joined by dashes and drawn from left to right."""
 
     def draw(random: Random) -> str:
         return "-".join(f"{random.randint(0, 16**width - 1):0{width}x}" for width in widths)
@@ -98,9 +98,9 @@ def hexadecimal(*widths: int) -> Identifiers:
 
 
 RECORDED_CALLS = "recorded_calls"
-"""The table of what tools without code answer."""
+"""The table with the recorded answers of tools without code."""
 SERVER_TABLES = ("server_state", "server_calls")
-"""The tables of what servers are to be brought to: what their files hold is there as records as well."""
+"""The tables with the state that servers are brought to; the contents of their files are records as well."""
 
 _SESSION = """\
 CREATE TABLE id_generators (
@@ -126,7 +126,7 @@ _PRAGMAS = (
 
 
 _PAGE = 4096
-"""Bytes of an image that change together: a page of SQLite's."""
+"""The bytes of a page of SQLite's, the unit in which an image changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +137,9 @@ class Snapshot:
 
 
 class Snapshots:
-    """Snapshots of one world as it changes. The parts that they share are held once, so that the worlds of
-    a conversation of 20,000 turns take megabytes instead of gigabytes.
+    """The snapshots of one world as it changes, stored so that equal parts are held once.
+
+    So the worlds of a conversation of 20,000 turns take megabytes instead of gigabytes.
     """
 
     def __init__(self) -> None:
@@ -147,7 +148,7 @@ class Snapshots:
         self._last: Snapshot | None = None
 
     def add(self, snapshot: Snapshot) -> int:
-        """Keep a snapshot. Returns the number to get it back by; the same one for the one added last."""
+        """Keep a snapshot and return its number, which is the last one again if it was just added."""
         if snapshot is not self._last:
             image = snapshot.image
             parts = (image[start : start + _PAGE] for start in range(0, len(image), _PAGE))
@@ -161,7 +162,7 @@ class Snapshots:
 
 @dataclass(frozen=True, slots=True)
 class Elements:
-    """A field whose value is a list, kept in a table of its own: `(parent, position, column)`."""
+    """A field whose value is a list, kept in its own table: `(parent, position, column)`."""
 
     field: str
     table: str
@@ -170,9 +171,9 @@ class Elements:
 
 
 def stored_lists(database: Any, elements: Elements) -> dict[int, Any]:
-    """The stored values of such a field, by the row they belong to: tuples.
+    """Return the stored values of such a field as tuples, by the row they belong to.
 
-    One at a position below 0 is a value that is no list, or an empty one, kept in one piece.
+    A row at a position below 0 holds, in one piece, a value that is an empty list or not a list.
     """
     lists: dict[int, list[Any]] = defaultdict(list)
     whole: dict[int, Any] = {}
@@ -191,9 +192,8 @@ def stored_lists(database: Any, elements: Elements) -> dict[int, Any]:
 class Tables:
     """How people know the records of a world.
 
-    `keys` are the columns that name a table's records, where that is not the primary key; `lists` are the
-    fields of a table's records that have a table of their own. `drawn` are columns whose values tools
-    make up: ids, tokens.
+    `keys` are the columns that identify a table's records, if not the primary key; `lists` are the fields of
+    a table's records that have their own table. `drawn` are columns whose values tools make up: ids, tokens.
     """
 
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -202,11 +202,11 @@ class Tables:
 
 
 class World:
-    """The clock, who is logged in, how many ids each tool has drawn, and the tables of a toolbox's own.
+    """The clock, who is logged in, how many ids each tool has drawn, and a toolbox's own tables.
 
-    All of it is rows, so a snapshot holds all of it. A world may be used from any thread, by one at a time.
-    A toolbox whose tools have something to change extends this class with a `schema`; without arguments it
-    makes an empty world. `tables` says how its records are known to people.
+    All of it is rows, so a snapshot holds all of it. A world may be used from any thread, but only by one at
+    a time. A toolbox whose tools have something to change extends this class with a `schema`; without
+    arguments it makes an empty world. `tables` says how people know its records.
     """
 
     schema: ClassVar[str] = ""
@@ -234,7 +234,7 @@ class World:
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """A copy of a world file. Raises RigError when the file is missing or no world of this version."""
+        """Load a copy of a world file. Raises RigError if it is missing or not a world of this version."""
         try:
             image = read_bytes(path)
         except RigError as error:
@@ -251,41 +251,41 @@ class World:
         return world
 
     def begin(self, now: datetime, username: str = "", credentials: Mapping[str, Json] | None = None) -> None:
-        """Set the clock, and the session's token if one is `credentials`.
+        """Set the clock, and the session's token if `credentials` has one.
 
-        A world with users overrides this: what is given is `username`'s. Raises RigError if nobody of that
-        name can have it.
+        A world with users overrides this, so that the credentials are `username`'s. Raises RigError if no
+        user of that name can have them.
         """
         self.set_clock(now)
         self.set_session_token((credentials or {}).get(SESSION_TOKEN))
 
     def remember(self, recorded: Iterable[TrueCall]) -> None:
-        """Take note of the outcomes of a task's true calls, for a world that cannot answer otherwise."""
+        """Note the outcomes of a task's true calls, for a world that cannot answer without them."""
 
     def renew(self) -> None:
-        """Leave the database to others that may still hold it, and continue with a copy of it."""
+        """Continue with a copy of the database, and leave the old one to others that may still hold it."""
         image = self.snapshot().image
         self._connect()
         self._connection.deserialize(image)
 
     def interrupt(self) -> None:
-        """Have the database give up on what it is doing."""
+        """Interrupt what the database is doing."""
         self._connection.interrupt()
 
     def snapshot(self) -> Snapshot:
-        """The world as it is now."""
+        """Return the world as it is now."""
         return Snapshot(self._connection.serialize())
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Make the world what it was when the snapshot was taken."""
+        """Restore the world to a snapshot."""
         self._connection.deserialize(snapshot.image)
 
     def dump(self) -> str:
-        """The whole content as SQL, for comparing worlds."""
+        """Return the whole content as SQL, for comparing worlds."""
         return "\n".join(self._connection.iterdump())
 
     def sha256(self) -> str:
-        """A hash of the whole content: equal for equal worlds, with any version of SQLite."""
+        """Return a hash of the whole content, equal for equal worlds with any version of SQLite."""
         return hashlib.sha256(self.dump().encode()).hexdigest()
 
     def atomic(self) -> AbstractContextManager[object]:
@@ -298,7 +298,7 @@ class World:
 
     @property
     def now(self) -> datetime:
-        """The clock. Raises RuntimeError when it was never set."""
+        """The clock. Raises RuntimeError if it was never set."""
         clock = self._session("clock")
         if clock is None:
             raise RuntimeError("the world's clock is not set")
@@ -316,16 +316,16 @@ class World:
         return self._session("session_token")
 
     def set_session_token(self, token: str | None) -> None:
-        """Note who is logged in, or nobody."""
+        """Set the token of who is logged in; None for nobody."""
         self.database.table("session").update(1, {"session_token": token})
 
     @property
     def username(self) -> str | None:
-        """Who is logged in, as far as the world knows its users."""
+        """Who is logged in, if the world knows its users."""
         return None
 
     def draw(self, tool: str, identifiers: Identifiers) -> str:
-        """The next id from a tool's own generator."""
+        """Draw the next id from a tool's own generator."""
         rows = self.database.execute("SELECT drawn FROM id_generators WHERE tool = ?", [tool]).fetchall()
         drawn: int = rows[0][0] if rows else 0
         self.database.table("id_generators").insert({"tool": tool, "drawn": drawn + 1}, replace=True)
