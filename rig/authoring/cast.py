@@ -185,7 +185,7 @@ class Cast:
         return {"name": f"{name} {trade}", "email": f"{desk}@{domain}.example"}
 
     def weather(self, skies: dict[tuple[str, str], str]) -> tuple[JsonObject, JsonObject]:
-        """Draw the weather of four days, and of the months in use, for every town; `skies` by town and day."""
+        """Draw the weather of four days and of the drawn months for every town; `skies` by town and day."""
         days = [(self.now + timedelta(days=ahead)).date() for ahead in range(4)]
         near = {
             town.name.lower(): {
