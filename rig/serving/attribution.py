@@ -128,7 +128,7 @@ def attribute(
 
 @dataclass
 class _Evidence:
-    """The evidence on one request: the file's answer, the server's, and what the server sends on asking again."""
+    """The evidence on one request: the file's answer, the server's, and what the server sends when reasked."""
 
     request: Request
     mine: Prediction
@@ -310,7 +310,7 @@ class _Evidence:
         return None
 
     def _divergence(self, prompt: Sequence[int], scored: Sequence[ScoredToken]) -> float:
-        """Return the mean divergence of the file's distributions after a prompt from the server's, in nats."""
+        """Return the mean divergence of the file's distributions from the server's, after a prompt, in nats."""
         tokens = list(takewhile(lambda token: token is not None, (self._id(place.token) for place in scored)))
         if not tokens:
             return 0.0
@@ -379,7 +379,7 @@ def _lost(
 
 
 def _changed(name: str, arguments: Json, their_name: str, theirs: Json, *, is_same: bool) -> str | None:
-    """Describe how a call was changed on its way. None if it was not, or (unless `is_same`) is another call."""
+    """Describe how a call was changed on its way; None if it was not or, unless `is_same`, is another one."""
     if their_name != name:
         if _plain(their_name) == _plain(name) or is_same:
             return f"the tool {name} is called {their_name}"
@@ -417,7 +417,7 @@ def _begin(words: Sequence[str]) -> str:
 
 
 def _divergence(likeliest: dict[int | None, float], row: npt.NDArray[np.float64]) -> float:
-    """Return the divergence of the file's distribution from the server's, over its likeliest tokens, in nats."""
+    """Return the divergence of the file's distribution from the server's, over the tokens named, in nats."""
     likely = {token: value for token, value in likeliest.items() if token is not None}
     theirs, mine = np.exp(list(likely.values())), np.exp(row[list(likely)])
     theirs, mine = (np.append(shares, max(1 - shares.sum(), 1e-9)) for shares in (theirs, mine))

@@ -109,7 +109,7 @@ def probe(served: ServedModel, *, quickly: bool = False) -> Iterator[ProbeFindin
 
 
 def settings_for_probes(settings: EngineSettings) -> EngineSettings:
-    """Return settings for short greedy answers. Requests have tools even if the server claims to take none."""
+    """Return settings for short greedy answers. Requests have tools whatever the server says about itself."""
     plain = replace(settings, format="native", thinking="auto", tool_choice="auto")
     return replace(plain, temperature=0.0, sampling=None, max_tokens=64)
 

@@ -162,9 +162,9 @@ class Stress:
         if not self.levels:
             return {}
         versions = "".join(f"{name} {dial.version}\n" for name, dial, _ in self._dials())
-        made = hashlib.sha256(versions.encode()).hexdigest()
+        digest = hashlib.sha256(versions.encode()).hexdigest()
         levels = {f"stress.{name}": level for name, level in self.levels}
-        return {**levels, "stress_sha256": made, **({"stress_seed": self.seed} if self.seed else {})}
+        return {**levels, "stress_sha256": digest, **({"stress_seed": self.seed} if self.seed else {})}
 
     def _dials(self) -> Iterable[tuple[str, Dial, Any]]:
         dials = plugins.registered().dials

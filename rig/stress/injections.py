@@ -169,16 +169,16 @@ def _value(schema: JsonObject, canary: str) -> Json:
 
 
 def _apply(task: Presentation, seed: int, level: str, toolbox: Toolbox) -> Presentation:
-    wanted = injection(task.task.name, seed, level, toolbox)
+    attack = injection(task.task.name, seed, level, toolbox)
     before: Callable[[ExecutedCall], ExecutedCall] = task.returns
 
     def count(played: Sequence[PlayedTurn]) -> Counts:
-        return {"hijacks": int(wanted.is_followed(played))}
+        return {"hijacks": int(attack.is_followed(played))}
 
     return replace(
         task,
-        returns=lambda executed: wanted.put(before(executed)),
-        cleaned=wanted.taken,
+        returns=lambda executed: attack.put(before(executed)),
+        cleaned=attack.taken,
         counting=(*task.counting, count),
     )
 

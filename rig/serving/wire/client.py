@@ -110,7 +110,7 @@ class HttpClient:
     def stream(self, path: str, body: JsonObject, most: int) -> Iterator[JsonObject]:
         """Yield the events of a streamed answer, or its one object; at most `most` bytes. Raises ServerFault.
 
-        A busy server is asked again a few times.
+        A busy server is asked again a few times, as long as it has not begun to answer.
         """
         for pause in (*PAUSES_S, None):
             try:
