@@ -128,7 +128,7 @@ def attribute(
 
 @dataclass
 class _Evidence:
-    """The evidence on one request: the file's answer, the server's, and what the server sends when reasked."""
+    """The evidence on one request: the file's answer, the server's, and what further requests show."""
 
     request: Request
     mine: Prediction
@@ -310,7 +310,7 @@ class _Evidence:
         return None
 
     def _divergence(self, prompt: Sequence[int], scored: Sequence[ScoredToken]) -> float:
-        """Return the mean divergence of the file's distributions from the server's, after a prompt, in nats."""
+        """Return the mean divergence of the file's distributions after a prompt from the server's (nats)."""
         tokens = list(takewhile(lambda token: token is not None, (self._id(place.token) for place in scored)))
         if not tokens:
             return 0.0

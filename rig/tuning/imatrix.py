@@ -56,7 +56,7 @@ class ImportanceMatrix:
         return Path((self.datasets or ("",))[0]).name or "a text that it does not name"
 
     def means(self) -> dict[str, Floats]:
-        """Return the flat mean squares by weight, as the quantizer takes them; 1 for experts without tokens."""
+        """Return the mean squares by weight, flat as for the quantizer; 1 for an expert without tokens."""
         means = {}
         for name, sums in self.sums.items():
             counts = np.broadcast_to(self.counts[name][:, None], (len(self.counts[name]), 1))
@@ -66,7 +66,7 @@ class ImportanceMatrix:
         return means
 
     def checked(self, path: Path) -> "ImportanceMatrix":
-        """Return the matrix itself. Raises RigError if values are no sums of squares, or all of them are zero."""
+        """Return the matrix itself. Raises RigError if a weight has invalid sums of squares or only zeros."""
         if not self.sums:
             raise RigError(f"{path}: an importance matrix without entries")
         for name, sums in self.sums.items():
