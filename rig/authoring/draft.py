@@ -1,4 +1,4 @@
-"""A conversation in the making: what is said, and calls that are executed as they are made."""
+"""Building a conversation line by line, with calls that are executed as they are made."""
 
 import uuid
 from collections.abc import Callable, Mapping

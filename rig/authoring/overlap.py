@@ -1,4 +1,4 @@
-"""What two collections of conversations have in common: runs of eight words, people, and things by name."""
+"""Overlap of two collections of conversations: common runs of eight words, and names of people and things."""
 
 import json
 import re

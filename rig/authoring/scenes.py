@@ -38,7 +38,7 @@ BUILT_IN = ("me", "home", "now", "today", "code", "lists")
 
 
 class CallNode(NamedTuple):
-    """A call that a turn makes. `returns` is the answer of a tool without code, under `has_answer`."""
+    """A call that a turn makes. If `has_answer`, `returns` is the answer of a tool without code."""
 
     part: DocumentPart
     tool: str

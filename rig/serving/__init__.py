@@ -24,7 +24,7 @@ _DIALECTS = {
 
 
 def register(registry: Registry) -> None:
-    """Offer rig's own dialects (`rig.plugins`)."""
+    """Register rig's own dialects (`rig.plugins`)."""
     for name, kind in _DIALECTS.items():
         registry.dialects.later(name, f"rig.serving.dialects.servers:{kind}")
 
