@@ -4,5 +4,5 @@ from rig.plugins import Registry
 
 
 def register(registry: Registry) -> None:
-    """Offer the suites that are made from their seed when they are first used (`rig.plugins`)."""
+    """Register the suites that are made from their seed when they are first used (`rig.plugins`)."""
     registry.suites.later("medium", "rig.authoring.shipped:MEDIUM", method="tooltalk", size=1000)

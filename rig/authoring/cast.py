@@ -1,4 +1,4 @@
-"""People and towns for worlds that are made up, and what the weather can be like there."""
+"""People and towns for made-up worlds, and the weather there."""
 
 import calendar
 import math
@@ -18,7 +18,7 @@ MONTHS = tuple(calendar.month_name)[1:]
 
 @dataclass(frozen=True, slots=True)
 class CastMember:
-    """Somebody with an account, or about to have one."""
+    """A person who has an account, or is about to open one."""
 
     first: str
     last: str
@@ -38,7 +38,7 @@ class CastMember:
 
     @property
     def known(self) -> str:
-        """What to call them after their username was seen, but no name."""
+        """What to call them when only their username was seen: the first name if the username contains it."""
         return self.first if self.first.lower() in self.username else self.username
 
     @property
@@ -51,7 +51,7 @@ class CastMember:
 
     @property
     def account(self) -> JsonObject:
-        """The account as a world's files have it."""
+        """The account as it is stored in a world's files."""
         fields = ("username", "email", "phone", "name", "password")
         return {**{name: getattr(self, name) for name in fields}, "session_token": None}
 
@@ -68,12 +68,12 @@ class Town(NamedTuple):
     rain: float
 
     def high(self, day: date) -> float:
-        """The mean high of a day of the year, on a cosine between the two months."""
+        """Return the mean high of a day of the year, on a cosine between the two months."""
         turn = math.cos((day.timetuple().tm_yday - 15) / 365.25 * 2 * math.pi)
         return (self.january + self.july) / 2 + (self.january - self.july) / 2 * turn
 
     def month(self, number: int, random: Random) -> JsonObject:
-        """What a month is usually like."""
+        """Return a month's usual weather: temperatures in °F, rainfall in inches, days of snow."""
         top = round(self.high(date(2000, number, 15)))
         low = top - random.randint(12, 20)
         return {
@@ -86,7 +86,7 @@ class Town(NamedTuple):
         }
 
     def day(self, when: date, random: Random, sky: str = "any") -> JsonObject:
-        """The weather of a day; `sky` is wet, dry or any."""
+        """Draw the weather of a day; `sky` is "wet", "dry" or "any"."""
         top = round(self.high(when) + random.uniform(-7, 7))
         wet = sky == "wet" or (sky == "any" and random.random() < 0.4)
         kind = ("snow" if top < 36 else "wet") if wet else ("cold" if top < 45 else "dry")
@@ -115,7 +115,7 @@ class Lists(NamedTuple):
 
 @cache
 def lists() -> Lists:
-    """The names that ship with rig."""
+    """Read the names that ship with rig."""
     table = tomllib.loads(Path(__file__).with_name("cast.toml").read_text(encoding="utf-8"))
     first = tuple((name, they) for they in ("she", "he") for name in table[they].split())
     towns = []
@@ -130,7 +130,7 @@ def lists() -> Lists:
 
 @dataclass(slots=True)
 class Cast:
-    """Who and what a conversation has drawn. Nobody and no town is drawn twice."""
+    """The people, towns and months drawn for one conversation. None of them is drawn twice."""
 
     random: Random
     now: datetime
@@ -139,7 +139,7 @@ class Cast:
     months: list[str] = field(default_factory=list)
 
     def person(self, *, with_account: bool = True) -> CastMember:
-        """Somebody new, who has an account unless they are about to open one."""
+        """Draw a new person. Without an account they are not added to `people`."""
         random, names = self.random, lists()
         used = {part for person in self.people for part in (person.first, person.last)}
         first, they = random.choice([pair for pair in names.first if pair[0] not in used])
@@ -156,36 +156,36 @@ class Cast:
         return person
 
     def city(self) -> str:
-        """A town where nobody has been yet."""
+        """Draw a town that was not drawn before and return its name."""
         town = self.random.choice([town for town in lists().towns if town not in self.towns])
         self.towns.append(town)
         return town.name
 
     def month(self) -> str:
-        """A month of the year."""
+        """Draw a month that was not drawn before and return its name."""
         self.months.append(self.random.choice([name for name in MONTHS if name not in self.months]))
         return self.months[-1]
 
     def phone(self) -> str:
-        """A phone number in the form that the tools want."""
+        """Draw a phone number in the form that the tools accept."""
         return f"{self.random.randint(212, 985)}-555-{self.random.randint(1000, 9999)}"
 
     def password(self) -> str:
-        """A password as people make them up."""
+        """Draw a password of the kind that people make up."""
         first, second = self.random.sample(lists().passwords, 2)
         number, mark = self.random.randint(12, 987), self.random.choice("!#%+_-")
         forms = (f"{first}{mark}{number}", f"{number}{first}{mark}", f"{first}{mark}{second}{number % 10}")
         return self.random.choice(forms)
 
     def firm(self) -> dict[str, str]:
-        """A firm, with its name and its address."""
+        """Draw a firm and return its name and its email address."""
         name, trade = self.random.choice(lists().last), self.random.choice(lists().trades)
         domain = f"{name}{trade}".lower()
         desk = self.random.choice(("post", "bookings", "counter", "care", "studio"))
         return {"name": f"{name} {trade}", "email": f"{desk}@{domain}.example"}
 
     def weather(self, skies: dict[tuple[str, str], str]) -> tuple[JsonObject, JsonObject]:
-        """Four days in every town, and the months that were drawn; `skies` by town and day."""
+        """Draw the weather of four days and of the drawn months for every town; `skies` by town and day."""
         days = [(self.now + timedelta(days=ahead)).date() for ahead in range(4)]
         near = {
             town.name.lower(): {
@@ -212,9 +212,9 @@ KINDS: dict[str, Callable[[Cast], Any]] = {
     "phone": Cast.phone,
     "month": Cast.month,
 }
-"""What a slot can be by a word alone."""
+"""The kinds of slot that a single word names."""
 
 
 def hexes(random: Random, *sizes: int) -> str:
-    """An id: groups of so many hexadecimal digits."""
+    """Draw an id: groups of hexadecimal digits of these sizes, joined by hyphens."""
     return "-".join(f"{random.randrange(16**size):0{size}x}" for size in sizes)

@@ -1,7 +1,7 @@
-"""What becomes of a conversation that somebody proposes: it is kept, or thrown away for a reason.
+"""Checking proposed conversations: each is kept, or thrown away for a reason.
 
-Whoever writes conversations, a generator or a model, proposes them here. Checks are code: a proposal is kept
-only if all of them pass, and what is thrown away is counted by reason.
+Generators and models both propose their conversations here. The checks are code. A proposal is kept only if
+it passes all of them, and those that are thrown away are counted by reason.
 """
 
 import re
@@ -19,7 +19,7 @@ from rig.toolbox.toolbox import Simulator
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A conversation in ToolTalk's shape, and the scenes that it was made from, or who wrote it."""
+    """A conversation in ToolTalk's shape, and the names of the scenes that it was made from."""
 
     source: JsonObject
     scenes: tuple[str, ...]
@@ -39,24 +39,25 @@ class Rejected(Exception):
 
 @dataclass
 class Desk:
-    """Where proposals arrive, and are proven in a simulator. `thrown` counts those that were thrown away, by
-    reason. No conversation that is `kept` says nearly the same as one before.
+    """The place where proposals are checked in a simulator.
+
+    `thrown` counts the rejected ones by reason. No `kept` conversation is nearly the same as an earlier one.
     """
 
     simulator: Simulator
     kept: list[Proposal] = field(default_factory=list)
     thrown: Counter[str] = field(default_factory=Counter)
     latest: dict[str, str] = field(default_factory=dict)
-    """What was wrong with the last one that was thrown away for each reason."""
+    """For each reason, what was wrong with the last proposal thrown away for it."""
     nearest: list[float] = field(default_factory=list)
-    """Of each that was kept, the greatest likeness with one before."""
+    """For each kept proposal, its greatest likeness to an earlier one."""
 
     def __post_init__(self) -> None:
         self._grams: list[frozenset[tuple[str, ...]]] = []
         self._having: dict[tuple[str, ...], list[int]] = defaultdict(list)
 
     def offer(self, make: Callable[[], Proposal]) -> Proposal | None:
-        """Let a proposal be made and checked. Returns it if it is kept."""
+        """Make a proposal and check it. Returns it if it is kept, else None."""
         try:
             proposal = make()
             prove(proposal, self.simulator)
@@ -93,10 +94,10 @@ class Desk:
 
 
 def prove(proposal: Proposal, simulator: Simulator) -> None:
-    """Make every call again, in the conversation's own world, and look where its values come from.
+    """Repeat every call in the conversation's own world, and check where its values come from.
 
-    Raises Rejected unless each call does twice what is recorded, and somebody said each of its values, or a
-    tool returned it, before the call was made.
+    Raises Rejected unless each call does what is recorded both times it is made, and each of its values was
+    said by somebody or returned by a tool before the call.
     """
     try:
         task = methods.first().parse(proposal.source, proposal.name, "")
@@ -119,18 +120,18 @@ def prove(proposal: Proposal, simulator: Simulator) -> None:
                     raise Rejected("unsaid", f"{call.name}: {name} {value!r}")
             seen.answer(call)
             for leaf in leaves(call.response):
-                seen.say(str(leaf))  # what a mail says is said, too
+                seen.say(str(leaf))  # the words of a mail count as said, too
         seen.say(turn.text)
 
 
 GRAM = 3
-"""Words of a run by which conversations are compared."""
+"""The number of words in the runs by which conversations are compared."""
 ALIKE = 0.5
-"""The share of runs that two conversations may have in common, of all that either has (Jaccard)."""
+"""The share of common runs (Jaccard index) at which two conversations count as alike."""
 
 
 def _grams(proposal: Proposal) -> frozenset[tuple[str, ...]]:
-    """The runs of words that the user says."""
+    """Return the runs of GRAM words in the user's lines."""
     grams: set[tuple[str, ...]] = set()
     for turn in proposal.source["conversation"]:
         if turn["role"] == "user":

@@ -1,4 +1,4 @@
-"""A conversation in the making: what is said, and calls that are executed as they are made."""
+"""Building a conversation line by line, with calls that are executed as they are made."""
 
 import uuid
 from collections.abc import Callable, Mapping
@@ -11,11 +11,11 @@ from rig.toolbox.toolbox import Simulator, Toolbox
 
 
 class ToolRefusal(Exception):
-    """A tool did not do what a scene wanted of it."""
+    """A call failed that a scene expects to succeed, or the other way round."""
 
 
 class SpokenLine(NamedTuple):
-    """What one side says, after the calls that it makes for it."""
+    """What one side says, and the calls that it makes before."""
 
     role: Literal["user", "assistant"]
     text: str
@@ -24,9 +24,9 @@ class SpokenLine(NamedTuple):
 
 
 class ConversationDraft:
-    """A conversation: the user speaks, tools are called, the assistant replies.
+    """A conversation that is built line by line: the user speaks, tools are called, the assistant replies.
 
-    `begin` makes the simulator in which calls are executed; it is called when the first one is made.
+    `begin` makes the simulator that executes the calls; it runs when the first call is made.
     """
 
     def __init__(self, begin: Callable[[], Simulator]) -> None:
@@ -36,7 +36,7 @@ class ConversationDraft:
 
     @cached_property
     def simulator(self) -> Simulator:
-        """Where calls are executed."""
+        """The simulator that executes the calls."""
         return self._begin()
 
     @property
@@ -45,7 +45,7 @@ class ConversationDraft:
         return [*(call for turn in self.turns for call in turn.calls), *self._calls]
 
     def say(self, text: str) -> None:
-        """Let the user speak."""
+        """Add a line of the user."""
         self.turns.append(SpokenLine("user", text))
 
     def call(
@@ -59,7 +59,7 @@ class ConversationDraft:
     ) -> Json:
         """Make a call and return its response; `recorded` is the answer of a tool that has no code.
 
-        Raises ToolRefusal if it fails, or does not but should.
+        Raises ToolRefusal if it fails though it should not, or succeeds though `fails` is set.
         """
         truth = TrueCall(call, recorded or Outcome(), None, rules or {}, optional, recorded is not None)
         self.simulator.world.remember([truth])
@@ -70,16 +70,16 @@ class ConversationDraft:
         return executed.response
 
     def reply(self, text: str, **extras: Json) -> None:
-        """Let the assistant reply, after the calls of this turn."""
+        """Add the assistant's reply, with the calls that were made since the last one."""
         self.turns.append(SpokenLine("assistant", text, tuple(self._calls), extras))
         self._calls = []
 
     def last(self, tool: str) -> Any:
-        """The response to the last call of a tool."""
+        """Return the response to the last call of a tool."""
         return next(call.response for call in reversed(self.calls) if call.name == tool)
 
     def source(self, name: str, toolbox: Toolbox, **parts: Json) -> JsonObject:
-        """All of it in ToolTalk's shape; `parts` are the user, the metadata and whatever else it has."""
+        """Return the conversation in ToolTalk's shape; `parts` are the user, the metadata and the like."""
         used = list(dict.fromkeys(call.name for call in self.calls))
         parts["tags"] = parts.get("tags", [])
         return {

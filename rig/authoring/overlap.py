@@ -1,4 +1,4 @@
-"""What two collections of conversations have in common: runs of eight words, people, and things by name."""
+"""Overlap of two collections of conversations: common runs of eight words, and names of people and things."""
 
 import json
 import re
@@ -9,21 +9,21 @@ from typing import Any
 from rig.scoring.seen import leaves
 
 RUN = 8
-"""So many words in a row are a sentence that could have been copied."""
+"""The number of consecutive words that suggest a copied sentence."""
 
 _NAMES = ("username", "email", "name", "subject", "task", "sender")
-"""Fields that name somebody or something."""
+"""The fields that hold the name of a person or thing."""
 
 
 def files(*places: Path) -> Iterator[Any]:
-    """The content of every JSON file in some folders."""
+    """Read every JSON file below these folders, in order."""
     for place in places:
         for path in sorted(place.rglob("*.json")):
             yield json.loads(path.read_text(encoding="utf-8"))
 
 
 def runs(sources: Iterable[Any]) -> set[tuple[str, ...]]:
-    """All runs of RUN words within one text, without regard to case and punctuation. 7:30 is a word."""
+    """Return all runs of RUN words within one text, ignoring case and punctuation. 7:30 is one word."""
     ngrams: set[tuple[str, ...]] = set()
     for source in sources:
         for text in filter(lambda leaf: isinstance(leaf, str), leaves(source)):
@@ -33,7 +33,7 @@ def runs(sources: Iterable[Any]) -> set[tuple[str, ...]]:
 
 
 def names(sources: Iterable[Any]) -> set[str]:
-    """The people, addresses, events, tasks and subjects that occur, in lower case."""
+    """Return the names of people, addresses, events, tasks and subjects in the sources, in lower case."""
     return {name.lower() for source in sources for name in _named(source)}
 
 

@@ -1,4 +1,4 @@
-"""Scenes played: slots drawn, texts said, calls made."""
+"""Playing scenes: drawing their slots, saying their texts and making their calls."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,16 +14,16 @@ from rig.calls import Call, Json, JsonObject, Outcome
 from rig.documents import DocumentPart
 
 _FARTHEST = 4_000
-"""Days from now."""
+"""The most days from now that a slot can be."""
 
 
 class Unplayable(Exception):
-    """What was drawn does not go together, such as a time of today that is past."""
+    """The drawn values do not fit together, such as a time today that is already past."""
 
 
 @dataclass
 class Stage:
-    """Where scenes of one conversation are played, one after the other."""
+    """The state in which the scenes of one conversation are played, one after another."""
 
     random: Random
     cast: Cast
@@ -31,17 +31,20 @@ class Stage:
     draft: ConversationDraft
     lists: Mapping[str, Sequence[Json]]
     called: Callable[[str, "Stage"], None] = lambda _tool, _stage: None
-    """Told of every call that was made."""
+    """Called with the tool's name and the stage after every call."""
     tags: list[str] = field(default_factory=list)
 
     @property
     def count(self) -> int:
-        """Turns so far."""
+        """The number of user turns so far."""
         return sum(turn.role == "user" for turn in self.draft.turns)
 
 
 def prepare(scene: Scene, stage: Stage) -> Stage:
-    """The stage with the scene's slots drawn. Raises RigError for a slot that cannot be, and Unplayable."""
+    """Return the stage with the scene's slots drawn.
+
+    Raises RigError for an invalid slot, and Unplayable if the drawn values do not fit together.
+    """
     scope = Scope(stage.random, stage.scope.now, dict(stage.scope.names), stage.scope.manner)
     mine = replace(stage, scope=scope)
     for name, part in scene.slots.items():
@@ -57,7 +60,7 @@ def prepare(scene: Scene, stage: Stage) -> Stage:
 def perform(scene: Scene, stage: Stage, before: str = "") -> None:
     """Play a scene whose slots are drawn; `before` is put before the first words.
 
-    Raises RigError for a fault of the scene, and Refused where a tool does not do what it should.
+    Raises RigError for a fault of the scene, and ToolRefusal if a tool does not do what it should.
     """
     start = len(stage.draft.turns)
     _perform(scene.turns, stage)

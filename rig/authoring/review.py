@@ -1,4 +1,4 @@
-"""Conversations of a suite read by a person: kept, changed or dropped, one after the other."""
+"""Reviewing the conversations of a suite by hand: a person keeps, changes or drops each of them."""
 
 import json
 from collections import Counter
@@ -13,15 +13,15 @@ from rig.files import json_text, read_json, write
 from rig.toolbox.toolbox import Simulator, Toolbox
 
 REVIEW = "review.json.txt"
-"""Where a folder says what became of its conversations; no loader of conversations reads it."""
+"""The file in which a folder keeps its decisions; no loader of conversations reads it."""
 _DROPPED = ".dropped"
-"""What the file of a dropped conversation ends with, so that no loader reads it."""
+"""The ending of a dropped conversation's file, so that no loader reads it."""
 
 
 class Review:
-    """The conversations of a folder that nobody has decided on yet. A decision is kept at once.
+    """The review of a folder: its decisions, each stored at once, and the conversations that are `left`.
 
-    Raises RigError for a folder that holds none.
+    Raises RigError for a folder without conversations.
     """
 
     def __init__(self, folder: Path, toolbox: Toolbox) -> None:
@@ -41,11 +41,11 @@ class Review:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many are kept, edited and dropped."""
+        """How many conversations are kept, edited and dropped."""
         return dict(Counter(self.decisions.values()))
 
     def source(self, name: str) -> JsonObject:
-        """A conversation. Raises RigError for a file that is none."""
+        """Read a conversation. Raises RigError if the file holds none."""
         return source_of(self.folder / name)
 
     def keep(self, name: str) -> None:
@@ -59,7 +59,7 @@ class Review:
         self._decide(name, "dropped", text)
 
     def edit(self, name: str, lines: str) -> None:
-        """Let the sides say other words. Raises RigError where the calls no longer follow from them."""
+        """Change the words of both sides. Raises RigError if the calls no longer follow from them."""
         source = self.source(name)
         before = (self.folder / name).read_text(encoding="utf-8")
         edited, turns = [part.value for part in from_yaml(lines, Path(name))], source["conversation"]
@@ -77,7 +77,7 @@ class Review:
         self._decide(name, "edited", before)
 
     def undo(self) -> str | None:
-        """Take back the last decision that was made here; the conversation that it was on."""
+        """Take back the last decision made with this object and return the conversation's name."""
         if not self._before:
             return None
         name, text = self._before.pop()
@@ -99,12 +99,12 @@ class Review:
 
 
 def lines_of(source: JsonObject) -> str:
-    """What is said in a conversation, as YAML for an editor."""
+    """Return the lines of a conversation as YAML for an editor."""
     return to_yaml([{turn["role"]: turn["text"]} for turn in source["conversation"]])
 
 
 def told(source: JsonObject) -> str:
-    """A conversation for reading: what is said, and the calls between."""
+    """Return a conversation as text to read: its lines, and the calls between them."""
     lines = []
     for turn in source["conversation"]:
         for call in turn.get("apis", ()):

@@ -1,6 +1,6 @@
-"""Scenes: who wants what, in which words, and which calls that takes. Read from YAML.
+"""Scenes: what a user wants, how they say it, and which calls that takes. They are read from YAML.
 
-docs/how-to/author.md describes the form. Whatever is wrong in a file is one line with the file and the line.
+docs/how-to/author.md describes the form. Every fault is reported in one line with its file and line number.
 """
 
 import re
@@ -22,7 +22,7 @@ from rig.toolbox.rules import Rule
 from rig.toolbox.toolbox import Toolbox
 
 Condition: TypeAlias = Mapping[str, Sequence[str]]
-"""Values that names must have, one of several each."""
+"""The values that each name may have for the condition to hold."""
 
 _SCENE = ("scene", "about", "weight", "login", "now", "alone", "ends", "filler", "tags")
 _SCENE_PARTS = (*_SCENE, "slots", "world", "turns")
@@ -30,7 +30,7 @@ _TURN = ("user", "calls", "reply", "if", "chance", "tags", "order", "must_not_ca
 _OF_CALL = ("as", "returns", "raises", "optional", "if", "rules")
 _SLOT = ("pick", "time", "day", "moment", "number", "minutes", "after", "on", "of")
 _MOST = 1_000
-"""Scenes of a suite: each conversation weighs all of them."""
+"""The most scenes of a suite, as each conversation weighs all of them."""
 _FILLERS = ("first", "after", "any")
 _LOGINS = ("in", "out", "new")
 BUILT_IN = ("me", "home", "now", "today", "code", "lists")
@@ -38,7 +38,7 @@ BUILT_IN = ("me", "home", "now", "today", "code", "lists")
 
 
 class CallNode(NamedTuple):
-    """A call that a turn makes. `returns` is the answer of a tool without code, under `has_answer`."""
+    """A call that a turn makes. If `has_answer`, `returns` is the answer of a tool without code."""
 
     part: DocumentPart
     tool: str
@@ -53,7 +53,7 @@ class CallNode(NamedTuple):
 
 
 class TurnNode(NamedTuple):
-    """What the user says, what the assistant does, and what it replies; texts in several ways each."""
+    """What the user says, the calls that are made, and the reply; each text can be said in several ways."""
 
     part: DocumentPart
     user: Sequence[str]
@@ -66,7 +66,7 @@ class TurnNode(NamedTuple):
 
 
 class Either(NamedTuple):
-    """One of several ways to continue."""
+    """A choice between several ways to continue."""
 
     part: DocumentPart
     ways: Sequence[Sequence["Node"]]
@@ -81,9 +81,9 @@ Node: TypeAlias = "TurnNode | Either"
 class Scene:
     """A family of conversations, or a part of them.
 
-    `alone` scenes share a conversation with nothing but fillers, and `ends` come last. A `filler` has no
-    calls; it opens a conversation, comes after something, or belongs anywhere. `now` restricts the clock,
-    as in `06:00..10:00`.
+    A scene that is `alone` shares a conversation with fillers only, and one that `ends` comes last. A
+    `filler` has no calls; it opens a conversation ("first"), follows another scene ("after"), or stands
+    anywhere ("any"). `now` restricts the time of day, as in `06:00..10:00`.
     """
 
     part: DocumentPart
@@ -101,12 +101,12 @@ class Scene:
 
     @property
     def tools(self) -> frozenset[str]:
-        """Every tool that it may call."""
+        """The tools that the scene may call."""
         return frozenset(call.tool for turn in _turns(self.turns) for call in turn.calls)
 
     @property
     def shortest(self) -> int:
-        """The least number of turns that it takes."""
+        """The least number of turns that the scene takes."""
         return _shortest(self.turns)
 
 
@@ -121,14 +121,14 @@ def _shortest(nodes: Sequence[Node]) -> int:
 
 
 class Scenes(NamedTuple):
-    """What a folder holds: scenes in the order of files, and lists of words by name."""
+    """The scenes of a folder in the order of its files, and its lists of values by name."""
 
     scenes: tuple[Scene, ...]
     lists: Mapping[str, Sequence[Json]]
 
 
 def read_scenes(place: Path, toolbox: Toolbox) -> Scenes:
-    """The scenes of a folder or file for these tools. Raises RigError, with the place of what is wrong."""
+    """Read the scenes of a folder or file for these tools. Raises RigError that names the faulty line."""
     files = files_below(place, YAML_ENDINGS) if place.is_dir() else [place]
     if not files:
         raise RigError(f"{place}: holds no scenes (*.yaml); `rig author new` makes a first one")
@@ -204,7 +204,7 @@ def _names_in_world(world: DocumentPart | None) -> Iterator[str]:
 
 
 def _parts(part: DocumentPart) -> Iterator[DocumentPart]:
-    """Every text inside a part."""
+    """Yield every text inside a part."""
     if isinstance(part.value, dict | list):
         steps = part.value if isinstance(part.value, dict) else range(len(part.value))
         for step in steps:
@@ -261,7 +261,7 @@ def _node(part: DocumentPart, toolbox: Toolbox) -> Node:
 
 
 def _lines(part: DocumentPart) -> list[str]:
-    """The ways to say something: the lines of a text, or the elements of a list."""
+    """Return the ways to say something: the lines of a text, or of the texts of a list."""
     lines = [line.strip() for text in part.texts() for line in text.splitlines()]
     if not lines:
         raise part.fault("needs at least one way to say it")

@@ -1,4 +1,4 @@
-"""The suite `medium`: not shipped as files, but made from its seed when it is first used."""
+"""The suite `medium`, which is not shipped as files but made from its seed when it is first used."""
 
 import gzip
 import json
@@ -25,9 +25,9 @@ MAX_BYTES = 256 * 2**20
 
 @dataclass(frozen=True)
 class MadeSuite:
-    """A suite of ToolTalk's that is made from scenes. The first half is public; the second can be made anew.
+    """A suite for ToolTalk's tools, made from scenes. The first half is public; the second can be made anew.
 
-    `sha256` is that of its conversations, by method they are played as `method` plays them.
+    `sha256` is the digest of its conversations, and `method` is the method that plays them.
     """
 
     name: str
@@ -37,7 +37,7 @@ class MadeSuite:
     method: str = "tooltalk"
 
     def maker(self, seed: int | None = None, count: int | None = None) -> Maker:
-        """What makes it, with a second half of another seed, or with other than `size` conversations."""
+        """Return its maker; `seed` is another seed for the second half, `count` another size."""
         toolbox = find_toolbox(None)
         half = (self.size if count is None else count) // 2
         rest = (self.size if count is None else count) - half
@@ -48,9 +48,9 @@ class MadeSuite:
         return Maker(self.name, toolbox, read_scenes(SCENES, toolbox), parts)
 
     def sources(self) -> list[JsonObject]:
-        """Its conversations in ToolTalk's shape: from the cache, else made now.
+        """Return its conversations in ToolTalk's shape, from the cache or newly made.
 
-        Raises RigError if what was made is not what was released.
+        Raises RigError if they are not the ones that were released.
         """
         cached = cache_directory() / f"{self.name}-{self.sha256[:16]}.json.gz"
         sources = self._read(cached)
@@ -83,7 +83,7 @@ class MadeSuite:
 
 
 def _progress(name: str, size: int) -> Watch:
-    """A line on a terminal that says how far it is."""
+    """Return a watcher that shows the progress in a line, if stderr is a terminal."""
 
     def watch(count: int, thrown: Counter[str]) -> None:
         if sys.stderr.isatty():

@@ -1,4 +1,4 @@
-"""How people say things: one of several ways, times, dates and durations."""
+"""How people say things: choices between wordings, times, dates and durations."""
 
 import re
 from datetime import date, datetime, time
@@ -10,12 +10,12 @@ NUMBERS = ["twelve", "one", "two", "three", "four", "five", "six", "seven", "eig
 
 
 def expand(random: Random, pattern: str, **fields: Any) -> str:
-    """A sentence of a pattern: `[a|b|]` is one of its parts, `{name}` a field."""
+    """Make a sentence from a pattern: `[a|b|]` becomes one of its parts, `{name}` the field's value."""
     return choose(random, pattern).format(**fields)
 
 
 def choose(random: Random, pattern: str) -> str:
-    """A pattern with one part of each `[a|b|]`. Spaces are tidied up."""
+    """Replace each `[a|b|]` of a pattern by one of its parts, and tidy up the spaces."""
     while choice := _CHOICE.search(pattern):
         pattern = pattern[: choice.start()] + random.choice(choice[1].split("|")) + pattern[choice.end() :]
     pattern = re.sub(r" +([,.?!:]|$)", r"\1", re.sub(r" {2,}", " ", pattern))
@@ -23,21 +23,21 @@ def choose(random: Random, pattern: str) -> str:
 
 
 def capital(text: str) -> str:
-    """With a capital letter first."""
+    """Return the text with a capital first letter."""
     return text[:1].upper() + text[1:]
 
 
 def ordinal(number: int) -> str:
-    """1st, 2nd, …"""
+    """Return a number as 1st, 2nd, …"""
     ending = "th" if 10 <= number % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number}{ending}"
 
 
 def clock(random: Random, moment: time, *, bare: str = "") -> str:
-    """A time of day as somebody says it.
+    """Return a time of day as a user says it.
 
-    `bare` names what it is for, which may tell morning from afternoon without a word: "alarm" (before noon)
-    or "event" (from 7 to noon, and from 1 to 6 in the afternoon).
+    `bare` names what the time is for, which can make "am" or "pm" needless: for an "alarm" from 4 to noon,
+    for an "event" from 7 to noon and in the hours from 1 to 6 in the afternoon.
     """
     hour, minute = moment.hour, moment.minute
     short = hour % 12 or 12
@@ -56,7 +56,7 @@ def clock(random: Random, moment: time, *, bare: str = "") -> str:
 
 
 def _in_words(random: Random, short: int, minute: int) -> list[str]:
-    """Ways to say a time in words, without the part of the day; none for some."""
+    """Return ways to say a time in words, without the part of the day; empty if there is none."""
     name = random.choice([NUMBERS[short % 12], str(short)])
     coming = random.choice([NUMBERS[(short + 1) % 12], str(short % 12 + 1)])
     match minute:
@@ -76,7 +76,7 @@ def _in_words(random: Random, short: int, minute: int) -> list[str]:
 
 
 def part_of_day(hour: int) -> str:
-    """What tells morning from evening; empty at night and at noon."""
+    """Return the words for the part of the day; empty at night and in the hour of noon."""
     if 3 <= hour < 12:
         return "in the morning"
     if 12 < hour < 18:
@@ -85,7 +85,7 @@ def part_of_day(hour: int) -> str:
 
 
 def span(random: Random, start: datetime, end: datetime) -> str:
-    """From when to when on one day, as somebody says it."""
+    """Return a span of time within one day as a user says it."""
     first, last = clock(random, start.time(), bare="event"), clock(random, end.time(), bare="event")
     minutes = int((end - start).total_seconds() // 60)
     forms = [f"{first} to {last}", f"from {first} to {last}", f"{first} till {last}", f"{first} until {last}"]
@@ -96,7 +96,7 @@ def span(random: Random, start: datetime, end: datetime) -> str:
 
 
 def duration(random: Random, minutes: int) -> str:
-    """How long something takes."""
+    """Return a number of minutes as a user says it."""
     if minutes % 60 == 0:
         hours = minutes // 60
         name = random.choice([str(hours), NUMBERS[hours % 12]])
@@ -111,7 +111,7 @@ def duration(random: Random, minutes: int) -> str:
 
 
 def day(random: Random, now: datetime, when: date, *, weekday: float = 0.35) -> str:
-    """A day as somebody says it; only its weekday with the probability `weekday`, where that is clear."""
+    """Return a day as a user says it; `weekday` is the chance of the weekday alone, where that is clear."""
     ahead = (when - now.date()).days
     if ahead == 0:
         return "today"
@@ -137,14 +137,14 @@ def day(random: Random, now: datetime, when: date, *, weekday: float = 0.35) -> 
 
 
 def full_day(now: datetime, when: date) -> str:
-    """A day as the assistant says it."""
+    """Return a day as the assistant says it."""
     ahead = (when - now.date()).days
     name = f"{when:%A}, {when:%B} {when.day}"
     return {0: "today", 1: f"tomorrow, {when:%B} {when.day}"}.get(ahead, f"on {name}")
 
 
 def neat(moment: time) -> str:
-    """A time of day as the assistant says it."""
+    """Return a time of day as the assistant says it."""
     short = moment.hour % 12 or 12
     digits = f"{short}:{moment.minute:02}" if moment.minute else str(short)
     return (

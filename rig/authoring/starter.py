@@ -1,4 +1,4 @@
-"""A first scene for a tool, from the schema of its arguments: one that runs, for people to change."""
+"""A first scene for a tool, made from the schema of its arguments. It runs, and is meant to be changed."""
 
 import re
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _HEAD = (
 
 
 def first_scene(tool: Tool) -> str:
-    """A scene in YAML that calls a tool with a value for every argument that it requires."""
+    """Return a scene in YAML that calls a tool with a value for every required argument."""
     properties, required = tool.parameters.get("properties", {}), tool.parameters.get("required", [])
     names = {name: re.sub(r"\W", "_", name) for name in properties if name in required}
     slots = {slot: _slot(name, properties[name]) for name, slot in names.items()}
@@ -41,7 +41,7 @@ def _words(name: str) -> str:
 
 
 def _slot(name: str, schema: JsonObject) -> Json:
-    """Values to draw from that fit a schema."""
+    """Return a slot whose values fit a schema."""
     if "enum" in schema:
         return list(schema["enum"])
     if "const" in schema:

@@ -1,4 +1,4 @@
-"""Suites made from scenes: which scenes make up a conversation, and the files that it is kept in."""
+"""Suites made from scenes: choosing the scenes of each conversation, and writing the files."""
 
 import hashlib
 import json
@@ -24,19 +24,19 @@ from rig.files import json_text, read_json, write
 from rig.toolbox.toolbox import Simulator, Toolbox
 
 TURNS = (2, 3, 4, 5, 6)
-"""How many turns conversations have, in equal shares."""
+"""The numbers of turns that conversations have, in equal shares."""
 _FIRST_DAY = datetime(2027, 1, 4)  # noqa: DTZ001 - ToolTalk's clocks know no time zones
 _DAYS = 700
 _TRIES = 400
-"""Conversations that are tried for a place before the scenes are said to be too few."""
+"""How many conversations are tried for a place before the scenes count as too few."""
 
 Watch: TypeAlias = Callable[[int, Counter[str]], None]
-"""Told of each conversation that is kept: how many there are, and what was thrown away, by reason."""
+"""Called after each conversation with their number so far, and with those thrown away, counted by reason."""
 
 
 @dataclass(frozen=True)
 class SuitePart:
-    """So many conversations of a seed; a tag tells them from those of other parts."""
+    """A part of a suite: `count` conversations made from a seed, and the tag that they get."""
 
     count: int
     seed: int
@@ -45,8 +45,9 @@ class SuitePart:
 
 @dataclass
 class Maker:
-    """Makes conversations of scenes, one after the other. Each depends on those before: what they called
-    is called less often from then on.
+    """A maker of conversations from scenes, one after another.
+
+    Each depends on those before: tools that they called are called less often from then on.
     """
 
     name: str
@@ -54,9 +55,9 @@ class Maker:
     scenes: Scenes
     parts: Sequence[SuitePart]
     is_strict: bool = True
-    """Whether each length of TURNS has its equal share; else a conversation may be shorter than planned."""
+    """Whether each length in TURNS has an equal share; if not, a conversation may be shorter than planned."""
     writer: ModelAuthor | None = None
-    """A model that chooses scenes; without one they are drawn."""
+    """A model that chooses the scenes; without one they are drawn."""
     desk: Desk = field(init=False)
 
     def __post_init__(self) -> None:
@@ -66,16 +67,16 @@ class Maker:
 
     @property
     def count(self) -> int:
-        """How many conversations the suite has."""
+        """The number of conversations that the suite is to have."""
         return sum(part.count for part in self.parts)
 
     def take(self, proposal: Proposal) -> None:
-        """Continue after a conversation that was kept before."""
+        """Count a conversation of an earlier session as kept."""
         self.desk.take(proposal)
         self._note(proposal)
 
     def make(self, watch: Watch = lambda _count, _thrown: None) -> Iterator[Proposal]:
-        """The conversations that are still missing. Raises RigError if the scenes do not give as many."""
+        """Make the conversations that are still missing. Raises RigError if the scenes yield too few."""
         while len(self.desk.kept) < self.count:
             number = len(self.desk.kept)
             for attempt in range(_TRIES):
@@ -138,7 +139,7 @@ class Maker:
     def _perform(
         self, prepared: Sequence[tuple[Scene, Stage]], stage: Stage, turns: int, wishes: int
     ) -> None:
-        """Play scenes in order, fillers at places between them, and see that the length is right."""
+        """Play scenes in order, with fillers between them. Raises Rejected for a wrong order or length."""
         main, fillers = list(prepared[:wishes]), list(prepared[wishes:])
         for filler in fillers:
             places: Sequence[int] = range(len(main) if main[-1][0].ends else len(main) + 1)
@@ -170,7 +171,7 @@ class Maker:
             raise Rejected("idle", "nothing is called")
 
     def _choose(self, random: Random, place: int, now: datetime) -> tuple[list[Scene], list[Scene]]:
-        """Scenes whose wishes do not touch the same things, and fillers, for the turns of this place."""
+        """Choose scenes that are about different things, and fillers, for the turns of this place."""
         turns = TURNS[place % len(TURNS)]
         fillers = [scene for scene in self.scenes.scenes if scene.filler]
         chosen: list[Scene] = []
@@ -207,7 +208,7 @@ class Maker:
         return not touched & self._touches(scene)
 
     def _touches(self, scene: Scene) -> set[str]:
-        """The plugins that a scene is about; of a toolbox of one plugin, the tools."""
+        """Return the plugins that a scene is about; its tools, if the toolbox has only one plugin."""
         tools = self.toolbox.tools
         return (
             set(scene.tools)
@@ -219,7 +220,7 @@ class Maker:
         return random.choices(scenes, [self._weight(scene) for scene in scenes])[0]
 
     def _weight(self, scene: Scene) -> float:
-        """More for what was used less, and for tools that were called less than others."""
+        """Return a scene's weight: higher if it was used less, or its tools were called less."""
         needs = [1 / (1 + self._tools[name]) for name in scene.tools] or [1.0]
         need = sum(need**4 for need in needs) / len(needs) * min(needs) ** 1.5
         return float(scene.weight * need / (1 + self._used[scene.name]) ** 0.3)
@@ -238,25 +239,25 @@ _LINKS = (
     "Right,",
     "Thank you.",
 )
-"""What links a wish to one that was carried out."""
+"""Words that link a scene to one before that ended with a call."""
 _AFTER_WORDS = ("", "", "Okay.", "Right,", "Anyway,", "So,", "All right.")
-"""The same where the last answer was only words."""
+"""Words that link a scene to one before that ended without a call."""
 _AFTER_OPENING = ("", "", "So,", "Okay.")
 _GREETINGS = (*[""] * 16, "Hi,", "Hello.", "Hey,", "Hi there.", "Hello,")
 
 
 def calls_of(source: JsonObject) -> Iterator[JsonObject]:
-    """The calls of a conversation in ToolTalk's shape."""
+    """Yield the calls of a conversation in ToolTalk's shape."""
     return (call for turn in source["conversation"] for call in turn.get("apis", ()))
 
 
 def written(source: JsonObject) -> str:
-    """A conversation as it lies in a file."""
+    """Return a conversation as the text of its file."""
     return json.dumps(source, indent=2, ensure_ascii=False) + "\n"
 
 
 def source_of(file: Path) -> JsonObject:
-    """The conversation in a file. Raises RigError for a file that holds none."""
+    """Read the conversation in a file. Raises RigError if it holds none."""
     source = read_json(file)
     if not isinstance(source, dict) or not isinstance(source.get("tags", []), list):
         raise RigError(f"{file}: is no conversation")
@@ -265,26 +266,26 @@ def source_of(file: Path) -> JsonObject:
 
 
 def require_no_links(folder: Path) -> None:
-    """Raise RigError for a folder with links: what is written there would be written elsewhere."""
+    """Raise RigError for a folder that has symbolic links, as writing to them would change other files."""
     if link := next((path for path in folder.iterdir() if path.is_symlink()), None):
         raise RigError(f"{link}: is a link, and rig writes into this folder; put the file itself there")
 
 
 def digest(sources: Sequence[JsonObject]) -> str:
-    """A hash of a suite: of its files, in order."""
+    """Return the SHA-256 of a suite's files, in order."""
     return hashlib.sha256("".join(map(written, sources)).encode()).hexdigest()
 
 
 STATE = "author.json.txt"
-"""Where a folder says how it was made; no loader of conversations reads files with this ending."""
+"""The file that says how a folder was made; no loader of conversations reads files with this ending."""
 _EVERY = 20
 
 
 def write_suite(maker: Maker, folder: Path, settings: JsonObject, watch: Watch) -> JsonObject:
-    """Write the conversations of a suite into a folder, continuing where it was left.
+    """Write the conversations of a suite into a folder, or continue an unfinished one.
 
-    `settings` are what it is made from: a folder that was made from others is refused. Returns what is in
-    the state file. Raises RigError.
+    `settings` say what the suite is made from. Returns the content of the state file. Raises RigError for a
+    folder that was made with other settings.
     """
     with _continuing(folder, settings) as before:
         for number in range(len(before["scenes"])):
@@ -301,10 +302,10 @@ def write_suite(maker: Maker, folder: Path, settings: JsonObject, watch: Watch) 
 def write_worded(
     maker: Maker, writer: ModelAuthor, folder: Path, settings: JsonObject, watch: Watch
 ) -> JsonObject:
-    """Write the conversations of a suite that a model worded, and that are proven, into a folder.
+    """Write the conversations of a suite into a folder, reworded by a model and checked again.
 
-    As many are tried as the suite has places; most may be thrown away. It is continued, and refused, as
-    `write_suite` does.
+    One is tried for each place of the suite, and most may be thrown away. Continues an unfinished folder and
+    raises RigError as `write_suite` does.
     """
     maker.writer = writer
     desk = Desk(Simulator(maker.toolbox.world(), maker.toolbox))
@@ -337,7 +338,7 @@ def write_worded(
 
 @contextmanager
 def _continuing(folder: Path, settings: JsonObject) -> Iterator[JsonObject]:
-    """What the state file of a folder says; nothing but empty parts in a new folder. Raises RigError."""
+    """A context with the state of a folder, empty if the folder is new. Raises RigError."""
     state = folder / STATE
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -357,7 +358,7 @@ def _continuing(folder: Path, settings: JsonObject) -> Iterator[JsonObject]:
 
 
 def _is_state(content: Json) -> bool:
-    """Whether a state file holds what `_save` writes."""
+    """Return whether a state file holds what `_save` writes."""
     parts = content if isinstance(content, dict) else {}
     return (
         isinstance(parts.get("settings"), dict)
@@ -381,7 +382,7 @@ def _save(folder: Path, settings: JsonObject, desk: Desk, told: JsonObject | Non
 
 
 def report(desk: Desk) -> JsonObject:
-    """What a suite has: counts by tool, by turns, by kind of turn, and what was thrown away."""
+    """Count a suite's conversations by turns, calls, tools and tags, and the proposals thrown away."""
     sources = [proposal.source for proposal in desk.kept]
     tools = Counter(call["request"]["api_name"] for source in sources for call in calls_of(source))
     turns = Counter(sum(turn["role"] == "user" for turn in source["conversation"]) for source in sources)

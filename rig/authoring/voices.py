@@ -1,6 +1,6 @@
 """Values that sound different in different mouths: a user's "ten past five", a tool's "17:10:00".
 
-A scene names a value once, as in `{at}`. What stands there depends on who speaks: the user in one of many
+A scene names a value once, as in `{at}`. Its form depends on who speaks: the user says it in one of many
 ways, the assistant in a plain one, and a tool gets the form that it reads.
 """
 
@@ -22,11 +22,11 @@ Voice: TypeAlias = Literal["user", "assistant", "tool"]
 
 
 MISFITS = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError)
-"""What Python raises where a scene has a value of another kind than is needed there."""
+"""The exceptions that Python raises for a value of the wrong kind."""
 
 
 class UnknownName(Exception):
-    """A text names a value that is not there, or a part that the value does not have."""
+    """A text names a value that does not exist, or a part that the value does not have."""
 
 
 class Value:
@@ -35,7 +35,7 @@ class Value:
     parts: ClassVar[tuple[str, ...]] = ()
 
     def told(self, scope: "Scope", voice: Voice) -> Json:
-        """What stands for it in this voice."""
+        """Return the value as it is said in this voice."""
         raise NotImplementedError
 
 
@@ -48,7 +48,7 @@ class TimeOfDay(Value):
 
     @property
     def words(self) -> str:
-        """In words: "a quarter to six in the evening"; in figures where words would be clumsy."""
+        """The time in words ("a quarter to six in the evening"), or in figures if words would be clumsy."""
         hour, minute = self.moment.hour, self.moment.minute
         part = speech.part_of_day(hour)
         ahead = minute > 30
@@ -77,7 +77,7 @@ class TimeOfDay(Value):
 
 @dataclass(frozen=True, slots=True)
 class Day(Value):
-    """A day of the calendar. In words it has its preposition: "on Friday", "tomorrow"."""
+    """A day of the calendar. When it is said it has its preposition: "on Friday", "tomorrow"."""
 
     when: date
     now: datetime
@@ -104,13 +104,13 @@ class Day(Value):
 
     @property
     def name(self) -> str:
-        """As a noun: "tomorrow", "Friday, March 6"."""
+        """The day as a noun: "tomorrow", "Friday, March 6"."""
         ahead = (self.when - self.now.date()).days
         return {0: "today", 1: "tomorrow"}.get(ahead, f"{self.weekday}, {self.date}")
 
     @property
     def start(self) -> str:
-        """Its first instant, for tools that look into a span."""
+        """Its first second, for tools that search a span of time."""
         return f"{self.when} 00:00:00"
 
     @property
@@ -156,7 +156,7 @@ class Length(Value):
 _NAME = re.compile(r"\{([^{}|]*)((?:\|[^{}]*)?)\}")
 _DEEPEST = 8
 LONGEST, _ROOM = 10_000, 100_000
-"""Characters of a text, and of all that a scene says of values: one may stand in another many times over."""
+"""The most characters of one text, and of all values in a scene: one may hold another many times over."""
 _VOWEL = re.compile(r"(?!uni|use|usu|uti|one|eu)[aeiou]|hour|heir|honest", re.IGNORECASE)
 _AS_IT_IS = ("username", "password", "email", "code")
 _SENTENCE = re.compile(r"(^|[.!?] )([A-Z])([a-z]*)")
@@ -164,12 +164,12 @@ CAPITALS = frozenset((*calendar.day_name, *calendar.month_name[1:]))
 
 
 CLOCKS = ("spaced", "spaced", "tight", "24 hours")
-"""How somebody writes times: `7:30 pm`, `7:30pm` or `19:30`."""
+"""The ways to write times: `7:30 pm`, `7:30pm` or `19:30`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How somebody writes: whether sentences begin with capitals and end with a full stop, and times."""
+    """How a user writes: sentences without capitals (`lower`) or last full stops (`bare`), and the clock."""
 
     lower: bool = False
     bare: bool = False
@@ -177,16 +177,16 @@ class Manner:
 
     @classmethod
     def of(cls, random: Random) -> "Manner":
-        """Somebody's manner."""
+        """Draw a manner."""
         lower = random.random() < 0.35
         return cls(lower, lower or random.random() < 0.25, random.choice(CLOCKS))
 
     def cased(self, text: str) -> str:
-        """A text as this person begins sentences, before its names are filled in."""
+        """Return a text with its sentences begun as this user does, before its names are filled in."""
         return _SENTENCE.sub(self._lowered, text) if self.lower else text
 
     def written(self, text: str) -> str:
-        """A text as this person writes it, before its names are filled in."""
+        """Return a text as this user writes it, before its names are filled in."""
         text = self.cased(text)
         return text[:-1] if self.bare and text.endswith(".") and not text.endswith("..") else text
 
@@ -197,9 +197,9 @@ class Manner:
 
 
 class Scope:
-    """The names that a scene can use, and how what they stand for is said.
+    """The names that a scene can use, and how their values are said.
 
-    `names` maps a name to a `Value`, an object with `parts`, or JSON; texts in it may hold names themselves.
+    `names` maps a name to a `Value`, an object with `parts`, or JSON whose texts may hold names themselves.
     """
 
     def __init__(self, random: Random, now: datetime, names: dict[str, Any], manner: Manner) -> None:
@@ -210,7 +210,7 @@ class Scope:
         self._room = _ROOM
 
     def text(self, pattern: str, voice: Voice) -> str:
-        """A sentence of a pattern in somebody's voice. Raises UnknownName."""
+        """Make a sentence from a pattern, in this voice. Raises UnknownName."""
         chosen = speech.choose(self.random, pattern)
         if voice == "user":
             chosen = self.manner.written(chosen)
@@ -224,7 +224,7 @@ class Scope:
         return sentence if voice == "user" else speech.capital(sentence) if not first else sentence
 
     def value(self, template: Json) -> Json:
-        """A template as JSON for tools and worlds. A text that is one name keeps the type of its value."""
+        """Fill in a template for tools and worlds. A text that is one name keeps the type of its value."""
         if isinstance(template, dict):
             return {name: self.value(inner) for name, inner in template.items()}
         if isinstance(template, list):
@@ -232,7 +232,7 @@ class Scope:
         return self._filled(template, "tool") if isinstance(template, str) else template
 
     def look(self, path: str) -> Any:
-        """What a path of names and positions leads to. Raises UnknownName."""
+        """Return the value at a path of names and positions. Raises UnknownName."""
         first, *steps = path.strip().split(".")
         if first not in self.names:
             raise UnknownName(f"{{{path}}}: nothing is called {first!r}")
@@ -302,7 +302,7 @@ def _instant(value: Any) -> datetime:
 
 
 def _lowered(text: str) -> str:
-    """A text as it is inside a sentence."""
+    """Return a text as it is written inside a sentence."""
     return text if re.match(r"I\b", text) else text[:1].lower() + text[1:]
 
 
@@ -314,7 +314,7 @@ def _time(value: Any, _argument: str, scope: Scope) -> str:
 
 
 def _list(value: Any, argument: str, scope: Scope) -> str:
-    """The records of a list, each by a field, or by a text in which a field is `<field/filter>`."""
+    """Join the records of a list, each shown as one field or as a text with fields as `<field/filter>`."""
     pattern = argument if "<" in argument else f"<{argument}>"
     texts = []
     for record in value:
@@ -341,4 +341,4 @@ FILTERS: dict[str, Any] = {
     "count": lambda value, _, __: len(value),
     "list": _list,
 }
-"""What can follow a name: `{task|low}`."""
+"""The filters that can follow a name, as in `{task|low}`."""

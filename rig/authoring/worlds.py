@@ -1,4 +1,4 @@
-"""What a scene is played in: ToolTalk's world of a user with alarms, events and mail, or a toolbox's own."""
+"""The worlds that scenes are played in: ToolTalk's, with a user's alarms, events and mail, or a toolbox's."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ DRAWN = (
     *("AddAlarm", "CreateEvent", "AddReminder", "SendEmail", "SendMessage", "UserLogin", "RegisterUser"),
     "SendVerificationCode",
 )
-"""Tools that make up ids, other ones in every conversation."""
+"""The tools that make up ids, which differ in every conversation."""
 
 _RECORDS = {
     "alarms": ("Alarm", "alarm_id", (4, 4)),
@@ -34,7 +34,7 @@ _SECTIONS = (*_RECORDS, "weather", "noise", "account")
 
 @dataclass
 class SceneWorld:
-    """The world of one conversation of a toolbox of one's own: as the toolbox has it, and nothing to add."""
+    """The world of one conversation, just as a toolbox of one's own makes it. Scenes cannot add to it."""
 
     random: Random
     now: datetime
@@ -47,7 +47,7 @@ class SceneWorld:
         self.cast = Cast(self.random, self.now)
 
     def stage(self, login: str) -> Stage:
-        """An empty stage on which scenes are prepared, and then performed."""
+        """Return an empty stage on which scenes are prepared and performed."""
         names: dict[str, Any] = {
             "now": DayAndTime(self.now, self.now),
             "today": Day(self.now.date(), self.now),
@@ -56,11 +56,11 @@ class SceneWorld:
         return Stage(self.random, self.cast, scope, ConversationDraft(self._begin), self.lists)
 
     def add(self, part: DocumentPart, scope: Scope) -> None:
-        """Put what a scene needs into the world. Raises RigError."""
+        """Add a scene's `world` part to the world. Raises RigError."""
         raise part.fault(f"the world of {self.toolbox.name} is made by its code; leave out `world`")
 
     def about(self) -> JsonObject:
-        """The parts of a conversation that say who, when and where."""
+        """Return the parts of a conversation that say who speaks, when and where."""
         return {"scenario": "", "user": {"username": ""}, "metadata": {"timestamp": f"{self.now:{INSTANT}}"}}
 
     def _begin(self) -> Simulator:
@@ -70,7 +70,7 @@ class SceneWorld:
 
 @dataclass
 class Household(SceneWorld):
-    """ToolTalk's world with nobody in it but a user and some people the user knows."""
+    """ToolTalk's world, with only the user and some people that the user knows."""
 
     me: CastMember = field(init=False)
     login: str = "in"
@@ -116,7 +116,7 @@ class Household(SceneWorld):
             scope.names[name] = record
 
     def _add_noise(self, counts: JsonObject, scope: Scope) -> None:
-        """Things of the user's that no turn is about. They are days away from what is."""
+        """Add records that no turn is about; events and reminders are more than a week away."""
         for kind, count in counts.items():
             for template in self.random.sample(list(self.lists[f"noise_{kind}"]), int(count)):
                 values = dict(template)
@@ -133,7 +133,7 @@ class Household(SceneWorld):
                 self._add_record(kind, values, scope)
 
     def _record(self, kind: str, values: JsonObject) -> JsonObject:
-        """A record as the world's files have it, but for its id."""
+        """Return a record as the world's files store it, without its id."""
         if kind == "alarms":
             return {"time": values["time"]}
         if kind == "reminders":
@@ -203,7 +203,7 @@ class Household(SceneWorld):
 
 
 def is_in_time(scene: Scene, now: datetime) -> bool:
-    """Whether a scene can be played at this time of day."""
+    """Return whether a scene can be played at this time of day."""
     if scene.now is None:
         return True
     first, _, last = scene.now.partition("..")

@@ -1,9 +1,9 @@
-"""A local model as author: it chooses what conversations are about and words them anew.
+"""A local model as author: it chooses what conversations are about and rewords them.
 
-Nothing that it writes is trusted. A wording is kept only if the grader of texts says that it means the same,
-and a conversation only if its calls still follow from it, by the checks of the desk and by a second reading:
-the same model, given the new words, must make the same calls. So little of a small model's work is kept.
-Proposing a scenario from three sampled tools, one of them required, is ToolTalk's way (arXiv 2311.10775,
+Nothing that it writes is trusted. A wording is kept only if the grader of texts finds that it means the same.
+A conversation is kept only if its calls still follow from it: it must pass the checks of the desk, and the
+same model, given the new words, must make the same calls. So little of a small model's work is kept.
+Proposing a scenario from three sampled tools, one of them required, follows ToolTalk (arXiv 2311.10775,
 appendix B).
 """
 
@@ -26,23 +26,25 @@ from rig.toolbox.spec import FREE_TEXT
 from rig.toolbox.toolbox import Toolbox
 
 SAMPLED = 3
-"""Tools that a scenario is proposed from; the first must be used."""
+"""How many tools a scenario is proposed from; the first must be used."""
 _LONGEST = 2.5
-"""How many times as long as before a line may become, in characters, and 40 more."""
+"""A reworded line may have this many times the characters of the old one, plus 40."""
 _BENDING = vocabulary(
     "perhaps maybe possibly not don't never no only but if unless except instead actually or yesterday would"
 )
-"""Words that can turn a line into another one, and that no wording may bring in or leave out."""
+"""Words that can change the meaning of a line, so that no wording may add or drop one."""
 _SIDES = {"user": "a user who talks to an assistant", "assistant": "an assistant who talks to a user"}
 
 
 class ModelAuthor:
-    """A model that chooses scenes and words lines. `wordings` counts what became of lines: those that are
-    `kept`, and why the others are not. Its choices of scenes are in `picks`, so that they can be repeated.
+    """A model that chooses scenes and rewords lines.
+
+    `wordings` counts the lines that are `kept`, and the others by the reason why they are not. `picks` are
+    its choices of scenes, so that they can be repeated.
     """
 
     def __init__(self, model: Model, toolbox: Toolbox, place: str | None) -> None:
-        """`place` is how the toolbox is named on a command line. Raises RigError."""
+        """Prepare the author; `place` is the toolbox's name on the command line. Raises RigError."""
         method = methods.first()
         values: dict[str, Any] = {option.name: option.default for option in method.options}
         values |= {"toolbox": place, "max_calls": 6}
@@ -55,11 +57,11 @@ class ModelAuthor:
         self._is_ready = False
 
     def repeat(self, picks: Iterable[str]) -> None:
-        """Make these choices again before the model is asked."""
+        """Make these choices again before asking the model."""
         self._repeated.extend(picks)
 
     def pick(self, scenes: Sequence[Scene], random: Random) -> Scene:
-        """The scene that comes next, of those that fit. Raises Rejected if the model chooses none of them."""
+        """Let the model choose the next of these scenes. Raises Rejected if it chooses none of them."""
         if self._repeated:
             name = self._repeated.popleft()
         else:
@@ -89,9 +91,9 @@ class ModelAuthor:
         return str(chosen or "").strip()
 
     def reword(self, proposal: Proposal) -> Proposal:
-        """The conversation in the model's words, as far as they mean the same.
+        """Return the conversation with its lines reworded, where the new words mean the same.
 
-        Raises Rejected if no line is worded anew, or the model does not do what is right after reading it.
+        Raises Rejected if no line was reworded, or if the model fails the reworded conversation.
         """
         source = deepcopy(proposal.source)
         changed = 0
@@ -106,7 +108,7 @@ class ModelAuthor:
         return worded
 
     def _worded(self, role: str, text: str) -> str | None:
-        """Other words for a line; None if the model has none that mean the same."""
+        """Return other words for a line; None if the model has none that mean the same."""
         instructions = f"You write lines of {_SIDES[role]}. Say the line in other words. Keep every fact."
         answer = self._ask(instructions, f"Line: {text}\nIn other words:")
         wording = (answer.reply or "").strip().strip('"')
@@ -115,7 +117,7 @@ class ModelAuthor:
         return None if reason else wording
 
     def _fault(self, text: str, wording: str) -> str:
-        """Why a wording is not kept; empty if it is."""
+        """Return why a wording is not kept; empty if it is."""
         if not wording:
             return "no words"
         if wording == text:
@@ -133,7 +135,7 @@ class ModelAuthor:
         return "" if judged.meaning is Meaning.SAME else f"{judged.meaning.value} meaning"
 
     def _read(self, proposal: Proposal) -> None:
-        """Let the model play the conversation. Raises Rejected if it does not do what is right."""
+        """Let the model play the conversation. Raises Rejected unless it succeeds."""
         task = methods.first().parse(proposal.source, proposal.name, "")
         episode = self._setup.start(task, self._settings, Where(0, task.name), lambda _event: None, 0)
         for _ in course(episode, dict.fromkeys(methods.first().roles, self._model)):

@@ -1,6 +1,6 @@
-"""Stored runs as files of other people's tools: inspect, lm-eval, the Hugging Face Hub, and pipelines.
+"""Exporting stored runs to files of other tools: inspect, lm-eval, the Hugging Face Hub, and pipelines.
 
-Nothing imports this room but verbs. They reach an export by its name, as they do a method.
+Only verbs import this package. They find an export by its name, as they find a method.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ from rig.store import Runs, StoredRun
 
 @dataclass(frozen=True, slots=True)
 class ExportSource:
-    """A run, its open store, and what `--set` says."""
+    """A run, its open store, and the values of `--set`."""
 
     runs: Runs
     run: StoredRun
@@ -23,9 +23,9 @@ class ExportSource:
 
 
 class Export:
-    """A form for stored runs. A subclass overrides one of the two methods.
+    """A file format for stored runs. A subclass overrides either `pieces` or `fill`.
 
-    `settings` are the names that `--set` can have. `is_folder`: there are several files, or may be.
+    `settings` are the names that `--set` accepts. `is_folder` is whether there can be several files.
     """
 
     name: str = ""
@@ -33,15 +33,15 @@ class Export:
     is_folder: bool = False
 
     def pieces(self, source: ExportSource) -> Iterator[str]:
-        """The text of the one file, piece by piece."""
+        """Yield the text of the only file, piece by piece."""
         raise NotImplementedError
 
     def fill(self, source: ExportSource, folder: Path) -> Sequence[Path]:
-        """Write files into an empty folder; the files."""
+        """Write files into an empty folder and return their paths."""
         raise NotImplementedError
 
     def values(self, texts: Sequence[str]) -> dict[str, str]:
-        """What `NAME=VALUE` says, by name. Raises RigError for a name that is none."""
+        """Parse texts of the form `NAME=VALUE`. Raises RigError for an unknown name."""
         values = {}
         for text in texts:
             name, is_there, value = text.partition("=")
@@ -54,12 +54,12 @@ class Export:
 
 
 def file_name(text: str) -> str:
-    """Any text as the name of a file, or of a member of an archive."""
+    """Return a text in a form that is safe as the name of a file or of an archive's member."""
     return quote(text.encode("utf-8", "backslashreplace"), safe=" +,=@").replace("..", "%2E%2E")[:200]
 
 
 def register(registry: Registry) -> None:
-    """Offer rig's own exports."""
+    """Register rig's own exports."""
     registry.exports.later("inspect", "rig.exports.inspect_log:EXPORT")
     registry.exports.later("junit", "rig.exports.pipelines:JUNIT")
     registry.exports.later("github", "rig.exports.pipelines:GITHUB")

@@ -1,7 +1,7 @@
-"""Runs as logs of inspect_ai (`.eval`), which its viewer and its reader open: a log for each arm.
+"""Exporting runs as logs of inspect_ai (`.eval`) for its viewer and its reader, with one log per arm.
 
 Source: src/inspect_ai/log of UKGovernmentBEIS/inspect_ai, version 2 of the format. A log is a ZIP archive of
-JSON: a header, a member for each sample, and a summary of all.
+JSON: a header, one member per sample, and a summary of all samples.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,16 +21,16 @@ from rig.store import StoredArm, Transcript
 from rig.tasks import Step
 
 VERSION = 2
-"""Of the format. inspect's reader refuses those that are later than its own."""
+"""The version of the format. inspect's reader refuses versions that are later than its own."""
 
 SUCCESS, COUNTS = "success", "counts"
-"""Scores that every sample has beside the method's rates: C or I, and every count by name."""
+"""The scores that samples have beside the method's rates: C or I, and every count by name."""
 
 _STOPPED = {"stop": "stop", "length": "max_tokens", "error": "unknown"}
 
 
 class InspectExport(Export):
-    """Repeats are epochs. What a sample has no rate of is left out, as inspect has no null for it."""
+    """Logs of inspect_ai. Repeats are epochs. Undefined rates are left out, as inspect has no null."""
 
     name = "inspect"
     is_folder = True
@@ -54,7 +54,7 @@ EXPORT = InspectExport()
 
 
 def _write(source: ExportSource, arm: StoredArm, path: Path) -> None:
-    # What inspect calls a model: a provider and a name. The path of a file is private.
+    # inspect names a model by provider and name. The path of a file is private.
     run, file = source.run, (arm.fingerprint or {}).get("model.file")
     model = f"gguf/{file}" if file else f"rig/{arm.name}"
     counts: list[Counts] = []
@@ -77,7 +77,7 @@ def _write(source: ExportSource, arm: StoredArm, path: Path) -> None:
 
 
 def _add(archive: ZipFile, name: str, value: Any) -> None:
-    """A member with a fixed time, so that the same run gives the same bytes."""
+    """Add a member with a fixed time, so that the same run gives the same bytes."""
     member = ZipInfo(name)
     member.compress_type = ZIP_DEFLATED
     archive.writestr(member, json_text(value))
@@ -137,7 +137,7 @@ def _header(source: ExportSource, arm: StoredArm, counts: Sequence[Counts], mode
 
 
 def _scores(declaration: Declaration, counts: Sequence[Counts]) -> list[JsonObject]:
-    """The rates of all samples together, and how many have one."""
+    """Return the rates over all samples, and how many samples have one."""
     summed = total(counts)
     scores = []
     for metric in declaration.metrics:
@@ -158,7 +158,7 @@ def _scores(declaration: Declaration, counts: Sequence[Counts]) -> list[JsonObje
 
 
 def _sample(transcript: Transcript, model: str) -> JsonObject:
-    """A conversation as it was played: messages, scores, and what was expected."""
+    """Return a played conversation as a sample: messages, scores, and the expected calls."""
     task, counts = transcript.conversation, transcript.counts or {}
     declaration = transcript.declaration
     messages = [{"id": f"m{n}", **message} for n, message in enumerate(_messages(transcript, model))]
@@ -216,7 +216,7 @@ def _usage(parts: Iterable[Usage | Speed]) -> JsonObject:
 
 
 def _messages(transcript: Transcript, model: str) -> Iterator[JsonObject]:
-    """What was said, called and answered, in order."""
+    """Yield the messages, calls and results of a conversation in order."""
     task = transcript.conversation
     for turn in transcript.turn_numbers:
         yield from ({"role": "user", "content": text} for text in task.expected(turn).said)

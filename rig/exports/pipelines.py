@@ -1,4 +1,4 @@
-"""Runs for pipelines: JUnit XML, which most of them read, and the summary of a step of GitHub Actions."""
+"""Exports for pipelines: JUnit XML, which most of them read, and the step summary of GitHub Actions."""
 
 import re
 from collections import Counter, defaultdict
@@ -14,14 +14,14 @@ from rig.report import gather, render
 Kind: TypeAlias = Literal["", "failure", "error", "skipped"]
 
 _LARGEST_SUMMARY = 1_000_000
-"""Bytes. GitHub drops a summary of more than 1,024 KiB as a whole."""
+"""The most bytes of a summary. GitHub drops a summary of more than 1,024 KiB as a whole."""
 
 _LONGEST = 4_000
-"""Characters of a reason. GitLab reads files of 30 MB at most."""
+"""The most characters of a reason. GitLab reads files of 30 MB at most."""
 
 
 class TestCase(NamedTuple):
-    """A case of a JUnit file. `kind` says what it is if it did not pass, and `text` why."""
+    """A case of a JUnit file. If it did not pass, `kind` is its outcome and `text` the reason."""
 
     group: str
     name: str
@@ -31,9 +31,9 @@ class TestCase(NamedTuple):
 
 
 def junit_xml(suites: Iterable[tuple[str, list[TestCase]]]) -> Iterator[str]:
-    """A JUnit file, piece by piece, in the dialect that pytest writes: suites by name with their cases.
+    """Yield a JUnit file piece by piece, in pytest's dialect, from the names of suites and their cases.
 
-    Readers show the text of an element or its attribute `message`, so the reason stands in both.
+    Readers show the text of an element or its attribute `message`, so the reason is in both.
     """
     yield '<?xml version="1.0" encoding="utf-8"?>\n<testsuites>\n'
     for name, cases in suites:
@@ -44,7 +44,7 @@ def junit_xml(suites: Iterable[tuple[str, list[TestCase]]]) -> Iterator[str]:
         for case in cases:
             about = f"classname={_attribute(case.group)} name={_attribute(case.name)}"
             text = str(clip(printable(case.text), _LONGEST))
-            # What is shown of a case that passed is its output.
+            # For a case that passed, readers show its output.
             kind = f"{case.kind} message={_attribute(text)}" if case.kind else "system-out"
             inner = f"<{kind}>{escape(text)}</{case.kind or 'system-out'}>" if text else ""
             yield f'<testcase {about} time="{case.seconds:.3f}">{inner}</testcase>\n'
@@ -57,9 +57,9 @@ def _attribute(text: str) -> str:
 
 
 class JUnitExport(Export):
-    """A suite for each arm, a case for each conversation and repeat.
+    """JUnit XML with a suite for each arm, and a case for each conversation and repeat.
 
-    A failure is the model's, an error the machine's, and what was not played is skipped.
+    A failure is the model's and an error the machine's. Cases that were not played are skipped.
     """
 
     name = "junit"
@@ -96,7 +96,7 @@ JUNIT = JUnitExport()
 
 
 class GitHubExport(Export):
-    """The report as Markdown, no larger than the summary of a step can be."""
+    """The report as Markdown, cut to the size that GitHub allows for a step's summary."""
 
     name = "github"
 
@@ -108,12 +108,12 @@ GITHUB = GitHubExport()
 
 
 def mentioning_nobody(text: str) -> str:
-    """Markdown in which no `@` outside of code makes a link to a person or team on GitHub."""
+    """Return Markdown in which no `@` outside of code mentions a person or team on GitHub."""
     return re.sub(r"`[^`\n]*`|@(?=\w)", lambda part: "@<!-- -->" if part[0] == "@" else part[0], text)
 
 
 def fitting_summary(text: str) -> str:
-    """Markdown that mentions nobody on GitHub, without its end if it is too long."""
+    """Return Markdown that mentions nobody on GitHub, cut at a line's end if it is too long."""
     quiet = mentioning_nobody(text)
     encoded = quiet.encode("utf-8", "backslashreplace")
     if len(encoded) <= _LARGEST_SUMMARY:

@@ -1,4 +1,4 @@
-"""Rates of runs as files of results: lm-eval's, and those of model repositories on the Hugging Face Hub."""
+"""Exporting rates as files of results: lm-eval's, and those of model repositories on the Hugging Face Hub."""
 
 import re
 from collections import Counter
@@ -18,11 +18,11 @@ from rig.rates.rates import clustered_variance, pooled_rate
 from rig.store import StoredArm
 
 BySuite: TypeAlias = dict[str, tuple[Tallied, int]]
-"""By suite, what an arm has finished, and how many conversations were planned."""
+"""For each suite, the tallied results of an arm and the number of planned conversations."""
 
 
 def _finished_arms(source: ExportSource) -> list[tuple[StoredArm, BySuite]]:
-    """The arms that have results. Raises RigError if none has."""
+    """Return the arms that have results. Raises RigError if none has any."""
     planned = Counter(task.suite for task in source.runs.conversations(source.run))
     rated: list[tuple[StoredArm, BySuite]] = []
     for arm in source.run.arms:
@@ -41,7 +41,7 @@ def _finished_arms(source: ExportSource) -> list[tuple[StoredArm, BySuite]]:
 
 
 class LmEvalExport(Export):
-    """A file for each arm, in the form of EleutherAI's lm-evaluation-harness; each suite is a task."""
+    """One file per arm in the format of EleutherAI's lm-evaluation-harness, with each suite as a task."""
 
     name = "lm-eval"
     is_folder = True
@@ -106,9 +106,9 @@ def _lm_eval(source: ExportSource, arm: StoredArm, by_suite: BySuite) -> JsonObj
 
 
 class EvalResultsExport(Export):
-    """`.eval_results/` of a model repository: an arm's rate on a dataset that the Hub has as a benchmark.
+    """The `.eval_results/` of a model repository: an arm's rate on a dataset that is a benchmark on the Hub.
 
-    Source: https://huggingface.co/docs/hub/eval-results. Which benchmark a suite is, only the user knows.
+    Source: https://huggingface.co/docs/hub/eval-results. Only the user knows which benchmark a suite is.
     """
 
     name = "eval-results"

@@ -1,13 +1,13 @@
-"""Other people's formats, tables and files: a module or folder for each paper. Nothing imports this room.
+"""Other people's formats, tables and files: a module or folder for each paper.
 
-Verbs reach it through what is registered (`rig.methods.paper`).
+Nothing imports this package; verbs reach it through the registry (`rig.methods.paper`).
 """
 
 from rig.plugins import Registry
 
 
 def register(registry: Registry) -> None:
-    """Offer the papers, and ToolBench's answers as a method that nobody plays."""
+    """Register the papers, and ToolBench's answers as a method that is never played."""
     registry.methods.later("toolbench", "rig.papers.toolbench.method:METHOD", roles=("assistant",))
     registry.papers.later("tooltalk", "rig.papers.tooltalk:PAPER", methods=("tooltalk",))
     registry.papers.later("openai-chat", "rig.papers.openai_chat:PAPER", methods=())

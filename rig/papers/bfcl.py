@@ -1,4 +1,4 @@
-"""BFCL's result files: a line for each entry, with a model's answer, or its messages turn by turn."""
+"""BFCL's result files, with one line per entry: a model's answer, or its messages turn by turn."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ from rig.tasks import PlayedTurn, Step
 
 
 def _turns(result: Any, count: int) -> dict[int, PlayedTurn]:
-    """An answer of several turns. One of more turns or fewer was given up; nothing of it is judged."""
+    """Return an answer of `count` turns. One with another number of turns was given up and becomes empty."""
     turns = {}
     for number, messages in enumerate(result if isinstance(result, list) else ()):
         several = messages if isinstance(messages, list) else [messages]
@@ -28,7 +28,7 @@ def _turns(result: Any, count: int) -> dict[int, PlayedTurn]:
 
 
 def answered(place: Path, entries: Sequence[Any], *, of_turns: bool) -> list[tuple[Any, Any]]:
-    """The entries that files of results have an answer to, with what was answered. Raises RigError."""
+    """Return the entries that files of results answer, each with its answer. Raises RigError if none is."""
     by_name = {entry.name: entry for entry in entries}
     every = (line for path in _files_of(place, of_turns=of_turns) for line, _ in lines(path))
     answers = [(by_name[line["id"]], line.get("result")) for line in every if line["id"] in by_name]
@@ -38,13 +38,13 @@ def answered(place: Path, entries: Sequence[Any], *, of_turns: bool) -> list[tup
 
 
 def _files_of(place: Path, *, of_turns: bool) -> list[Path]:
-    """The files of results at a place: those of several turns, or the others."""
+    """Return the files of results at a place: those of several turns, or the others."""
     paths = [place] if place.is_file() else files_below(place, "_result.json")
     return [path for path in paths if ("multi_turn" in path.name) is of_turns]
 
 
 def _steps(result: Any, language: str = "python") -> Iterator[Step]:
-    """What a message of a model says, call by call, or what it said instead."""
+    """Yield a step for each call in a model's message, or one with its words if it has no calls."""
     raw = result if isinstance(result, str) else json.dumps(result)
     try:
         output = decode(result, language)
@@ -61,7 +61,7 @@ def _steps(result: Any, language: str = "python") -> Iterator[Step]:
 
 
 class BFCLPaper(Paper):
-    """Both methods have files of the same name, and one of each category."""
+    """BFCL's files, one for each category. Both methods use the same file names."""
 
     name = "bfcl"
     methods = ("bfcl", "bfcl-turns")
@@ -73,10 +73,10 @@ class BFCLPaper(Paper):
     def predictions(
         self, setup: Any, place: Path, method: str
     ) -> Sequence[tuple[Any, dict[int, PlayedTurn]]]:
-        """Answers to the entries of the data, which are where `--set data=DIR` or $RIG_BFCL say.
+        """Read answers to the entries of the data, whose place `--set data=DIR` or $RIG_BFCL names.
 
-        Those of one turn are taken as they are written. Where a name in them has a dot, names were given with
-        dots.
+        Answers of one turn are read as they are written. If a call's name has a dot, the tools were offered
+        with dots in their names.
         """
         is_of_turns = method == "bfcl-turns"
         answers = answered(place, setup.data(), of_turns=is_of_turns)
@@ -90,15 +90,15 @@ class BFCLPaper(Paper):
 
     def file_of(self, task: Any, arm: str, settings: Any) -> tuple[str, ...]:
         if _is_of_forms(task, settings):
-            # All forms of a model are in one file.
+            # One file has all forms of a model.
             return arm.replace(f" form={settings.form}", ""), f"BFCL_v4_{FORMAT_SENSITIVITY}_result.json"
         return arm, f"BFCL_v4_{getattr(task, 'category', task.suite)}_result.json"
 
     def record(self, task: Any, turns: Mapping[int, PlayedTurn], settings: Any, setup: Any) -> str:
-        """A line of such a file: calls with their arguments as texts, or what was said instead.
+        """Return the line of a task: calls with their arguments as texts, or the words said instead.
 
-        Of several turns it has the messages of each. If the entry was given up in a turn, that turn is left
-        out, so that you can tell. Of format sensitivity it has the text, and an id with form and place.
+        For several turns it has the messages of each turn. A turn in which the entry was given up is left
+        out, which marks it. For format sensitivity it has the text, and an id with form and place.
         """
         name: str = task.name
         result: Any
@@ -121,7 +121,7 @@ class BFCLPaper(Paper):
 
 
 def _is_of_forms(task: Any, settings: Any) -> bool:
-    """Whether an answer is one of upstream's format sensitivity."""
+    """Return whether an answer belongs to upstream's test of format sensitivity."""
     return task.suite == FORMAT_SENSITIVITY and settings.form in FORMS
 
 
@@ -144,7 +144,7 @@ def _words(step: Step) -> str:
 
 
 def _as_texts(calls: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """Calls with their arguments as texts."""
+    """Return calls with their arguments as JSON texts."""
     return [{name: json.dumps(value) for name, value in call.items()} for call in calls]
 
 

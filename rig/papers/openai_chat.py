@@ -1,4 +1,4 @@
-"""Logged chats with tool calls, as OpenAI's API has them, made into conversations for people to review."""
+"""Converting logged chats with tool calls, in the form of OpenAI's API, to conversations for review."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -17,9 +17,9 @@ from rig.methods.paper import Converted, Paper
 from rig.methods.tooltalk.written import read_written
 
 REPLACING_S = 1.0
-"""Seconds that a rule may take for one text."""
+"""The seconds that a rule may take for one text."""
 TAG = "review"
-"""What conversations are tagged with that nobody has reviewed."""
+"""The tag of conversations that nobody has reviewed."""
 
 
 class _ChatFunction(Foreign):
@@ -46,14 +46,14 @@ class _ChatMessage(Foreign):
 
     @property
     def text(self) -> str:
-        """What it says, its parts that are texts line by line."""
+        """The words of the message, with its text parts on lines of their own."""
         if isinstance(self.content, list):
             return "\n".join(part.text for part in self.content if part.text)
         return self.content or ""
 
     @property
     def calls(self) -> list[_ChatCall]:
-        """The calls in it, in either of the shapes that the API has had."""
+        """The calls of the message, in the API's current or older shape."""
         old = [_ChatCall(id=call.name, function=call) for call in [self.function_call] if call]
         return [*(self.tool_calls or []), *old]
 
@@ -73,7 +73,7 @@ class _ChatAnswer(Foreign):
 
 
 class Chat(NamedTuple):
-    """A logged chat: where it stands, its messages, and the tools that were on offer."""
+    """A logged chat: its file and line, its messages, and the tools that were offered."""
 
     where: str
     messages: list[_ChatMessage]
@@ -81,22 +81,22 @@ class Chat(NamedTuple):
 
     @property
     def key(self) -> str:
-        """All that was said, such that a chat that goes on from another begins with its key."""
+        """All messages as text. The key of a chat that continues another begins with the other's key."""
         return "\n".join(json.dumps(message.model_dump()) for message in self.messages) + "\n"
 
 
 _Replacement: TypeAlias = tuple[Any, str]
-"""A compiled pattern, and what stands in the place of what it matches."""
+"""A compiled pattern, and the text that replaces its matches."""
 
 
 class OpenAIChat(Paper):
-    """Lines with requests to a chat API, and the answers to them."""
+    """Logs of a chat API: lines with requests and their answers."""
 
     name = "openai-chat"
     is_log = True
 
     def convert(self, files: Sequence[Path], directory: Path, rules: Path | None) -> Converted:
-        """Write a folder with the tools and conversations of logs. Raises RigError."""
+        """Write the tools and conversations of logs into a folder. Raises RigError."""
         replacements = _replacements(rules)
         notes: list[str] = []
         faults: list[str] = []
@@ -131,7 +131,7 @@ def _chats(file: Path, replacements: Sequence[_Replacement], faults: list[str]) 
 
 
 def _chat(entry: Json, where: str) -> Chat:
-    """A line: messages alone, a request, or a request beside its answer."""
+    """Parse a line: messages alone, a request, or a request with its answer. Raises RigError."""
     what = "a logged chat"
     entry = {"messages": entry} if isinstance(entry, list) else parsed(JsonObject, entry, where, what)
     body = parsed(JsonObject, entry.get("request", entry), where, what)
@@ -145,17 +145,17 @@ def _chat(entry: Json, where: str) -> Chat:
 
 
 def _longest(chats: Sequence[Chat]) -> list[Chat]:
-    """The chats that no other goes on: each request of a chat has all that was said before."""
+    """Return the chats that no other continues, as each request of a chat repeats what was said before."""
     keys = [chat.key for chat in chats]
     ordered = sorted(set(keys))
-    # In this order a key stands right before one that goes on from it, if there is any.
+    # In this order a key stands right before one that continues it, if there is any.
     begun = {key for key, following in pairwise(ordered) if following.startswith(key)}
     first = dict(zip(reversed(keys), reversed(chats), strict=True))
     return [first[key] for key in dict.fromkeys(keys) if key not in begun]
 
 
 def _conversation(chat: Chat, notes: list[str]) -> JsonObject | None:
-    """A chat as people write conversations; None if no user speaks."""
+    """Return a chat in the form in which people write conversations; None if no user speaks."""
     system: list[str] = []
     turns: list[JsonObject] = []
     calls: dict[str, JsonObject] = {}
@@ -191,7 +191,7 @@ def _conversation(chat: Chat, notes: list[str]) -> JsonObject | None:
 def _add_answer(
     message: _ChatMessage, turn: JsonObject, calls: dict[str, JsonObject], where: str, notes: list[str]
 ) -> None:
-    """Add what the assistant says and calls to a turn, and the calls to those that wait for a result."""
+    """Add the assistant's words and calls to a turn, and the calls to `calls`, which wait for results."""
     if message.text.strip():
         turn["reply"] = message.text
     for call in message.calls:
@@ -221,7 +221,7 @@ def _tools(chats: Sequence[Chat], notes: list[str]) -> list[JsonObject]:
 
 
 def _replacements(rules: Path | None) -> list[_Replacement]:
-    """What a file of rules replaces: `replace`, a list of `text` or `regex`, each `with` something."""
+    """Read a file of rules: `replace`, a list of `text` or `regex`, each with its replacement in `with`."""
     replacements: list[_Replacement] = []
     for document in read(rules) if rules is not None else []:
         if "replace" not in document.known_fields(("replace",)):
@@ -242,7 +242,7 @@ def _replacements(rules: Path | None) -> list[_Replacement]:
 
 
 def _replaced(value: Any, replacements: Sequence[_Replacement]) -> Any:
-    """A value with every text in it replaced, names of members aside."""
+    """Apply the replacements to every text in a value, except the names of members."""
     if isinstance(value, str):
         for pattern, by in replacements:
             try:
@@ -261,7 +261,7 @@ def _write(value: Json, file: Path) -> Path:
 
 
 def _write_conversation(value: JsonObject, file: Path) -> Path:
-    """As YAML where that is read as it was meant, else as JSON."""
+    """Write a conversation as YAML if that reads back as the same value, else as JSON."""
     write(to_yaml(value), file, folders=True)
     with suppress(RigError):
         if [document.value for document in read(file)] == [value]:

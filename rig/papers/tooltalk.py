@@ -1,12 +1,12 @@
-"""ToolTalk's paper: its tables, made from stored scores, with its own rows beside them, and prediction files.
+"""ToolTalk's paper: its tables, made from stored scores beside the printed rows, and files of predictions.
 
-Source: Farn and Shin, "ToolTalk: Evaluating Tool Usage in a Conversational Setting" (2023). In tables 1 and
-2, models read what the tools do; in tables 3 and 4, only their names. Tables 1 and 3 have rates by suite, 2
-and 4 the types of error over all suites.
+Source: Farn and Shin, "ToolTalk: Evaluating Tool Usage in a Conversational Setting" (2023). Models read the
+tools' descriptions in tables 1 and 2, and only their names in tables 3 and 4. Tables 1 and 3 have rates by
+suite, tables 2 and 4 the types of error over all suites.
 
 A file of predictions is a conversation's JSON with `predictions` at its assistant turns, as ToolTalk's
-`evaluate_openai` writes and its evaluator reads it: for a call an entry of role `api` with request, response
-and exception, then one of role `assistant` with a text.
+`evaluate_openai` writes and its evaluator reads it: for each call an entry of role `api` with request,
+response and exception, and at the end one of role `assistant` with a text.
 """
 
 import json
@@ -37,9 +37,9 @@ CITED = (
 
 
 def published_tables(scores: Iterable[ArmScore]) -> list[Table]:
-    """The tables that these scores, each of one suite, have anything to say in, grader by grader.
+    """Make the paper's tables from scores, each of one suite, for each grader.
 
-    The paper's rows stand below those measured on a suite of the same name.
+    The paper's rows follow those measured on a suite of the same name.
     """
     groups: dict[str, dict[bool, list[ArmScore]]] = {}
     for score in scores:
@@ -50,7 +50,7 @@ def published_tables(scores: Iterable[ArmScore]) -> list[Table]:
 
 
 def _pair_of_tables(scores: list[ArmScore], is_named: bool) -> Iterable[Table]:
-    """The rates and the types of error of the arms of one grader with the same documents of tools."""
+    """Make the tables of rates and error types from scores of one grader with the same tool documents."""
     first, tools = (3, "only named") if is_named else (1, "documented")
     rates: dict[str, list[Row]] = {}
     errors: dict[str, Counter[str]] = {}
@@ -76,14 +76,14 @@ def _pair_of_tables(scores: list[ArmScore], is_named: bool) -> Iterable[Table]:
 
 
 def rates_row(model: str, source: str, suite: str, *rates: float | None, conversations: int) -> Row:
-    """A model's rates on a suite (tables 1 and 3), as fractions; None if there is nothing to divide by."""
+    """Make a row of a model's rates on a suite (tables 1 and 3), as fractions or, if undefined, None."""
     row = {"model": model, "source": source, "suite": suite, **dict(zip(_RATE_NAMES, rates, strict=True))}
     cells = (_marked(model, source), suite or "-", *rates, conversations)
     return cells, {**row, "conversations": conversations}
 
 
 def errors_row(model: str, source: str, errors: Mapping[str, int]) -> Row:
-    """How often a model made each type of error (tables 2 and 4), over all suites."""
+    """Make a row of a model's shares of each type of error, over all suites (tables 2 and 4)."""
     counts = {str(kind): errors.get(kind, 0) for kind in ErrorType}
     total = sum(errors.values())
     shares = {kind: count / total if total else None for kind, count in counts.items()}
@@ -108,7 +108,7 @@ PAPER_RATES = (
 """Table 1 of the paper."""
 
 PAPER_ERRORS = (_cited_errors("GPT-3.5", 18, 36, 13), _cited_errors("GPT-4", 16, 21, 13))
-"""Table 2 of the paper. It prints percentages and totals, which these counts are the only ones to give."""
+"""Table 2 of the paper, as the only counts that give its printed percentages and totals."""
 
 PAPER_RATES_NAMES = (
     rates_row("GPT-3.5", "paper", "easy", 0.821, 0.358, 0.857, 0.022, conversations=28),
@@ -123,13 +123,13 @@ PAPER_ERRORS_NAMES = (_cited_errors("GPT-3.5", 9, 52, 12), _cited_errors("GPT-4"
 
 
 _OURS = "rig"
-"""Where in an entry's `metadata` what ToolTalk does not know of is kept."""
+"""The member of an entry's `metadata` for data that ToolTalk has no place for."""
 
 _MADE_BY_SCORING = ("metrics", "predictions", "match", "bad_action")
 
 
 def load_predictions(place: Path, toolbox: Toolbox) -> list[tuple[Conversation, dict[int, PlayedTurn]]]:
-    """The conversations of a file, or of all files of a directory, with the predictions at each turn.
+    """Read the conversations of a file, or of all files of a directory, with the predictions at each turn.
 
     A turn without `predictions` has not been played. Raises RigError if a file cannot be read or has another
     shape, or if no file has predictions.
@@ -153,7 +153,7 @@ def load_predictions(place: Path, toolbox: Toolbox) -> list[tuple[Conversation, 
 
 
 def with_predictions(conversation: Conversation, turns: Mapping[int, PlayedTurn]) -> JsonObject:
-    """The conversation's file with predictions. What an earlier scoring may have left in it is dropped."""
+    """Return the conversation's file with predictions, without anything that an earlier scoring added."""
     source: JsonObject = _unscored(json.loads(json.dumps(conversation.source)))
     entries = [_unscored(entry) for entry in source["conversation"]]
     for index, entry in enumerate(entries):
@@ -193,7 +193,7 @@ def _step(entry: Json, where: str) -> Step:
         raise RigError(f"{where}: a call without request.api_name and request.parameters")
     exception = entry.get("exception")
     name, arguments = request["api_name"], request["parameters"]
-    # A model can write anything; no tool's name is anything but text.
+    # A model can write anything, but the name of a tool has to be text.
     call = Call(name if isinstance(name, str) else json.dumps(name), arguments)
     outcome = Outcome(entry.get("response"), None if exception is None else str(exception))
     return Step(Prediction(raw=json.dumps(request), call=call), ExecutedCall(call, outcome))
@@ -221,7 +221,7 @@ def _entry(step: Step) -> JsonObject:
 
 
 class ToolTalkPaper(Paper):
-    """A file of predictions is a conversation's, so that the tasks of a run are files."""
+    """ToolTalk's paper. A file of predictions holds one conversation, so each task of a run is a file."""
 
     name = "tooltalk"
     methods = ("tooltalk",)

@@ -1,6 +1,6 @@
-"""Models behind HTTP: how their servers are spoken to, probed, and held against the same file in process.
+"""Models behind HTTP: talking to their servers, probing them, and comparing them with a file in process.
 
-Importing this package imports no HTTP library and opens nothing; `load` does.
+Importing this package imports no HTTP library and opens no connection; `load` does.
 """
 
 from collections import Counter
@@ -12,7 +12,7 @@ from rig.models import Model, Notify
 from rig.plugins import Registry, registered
 
 FAITHFUL = ("grammar", "chance")
-"""Why a server that does nothing wrong answers otherwise, too: its own grammar for calls, and ties."""
+"""The causes of difference that are no fault of a server: its own grammar for calls, and ties."""
 
 _DIALECTS = {
     "llama-server": "LlamaServer",
@@ -24,15 +24,15 @@ _DIALECTS = {
 
 
 def register(registry: Registry) -> None:
-    """Offer rig's own dialects (`rig.plugins`)."""
+    """Register rig's own dialects (`rig.plugins`)."""
     for name, kind in _DIALECTS.items():
         registry.dialects.later(name, f"rig.serving.dialects.servers:{kind}")
 
 
 def check(url: str, settings: EngineSettings) -> str:
-    """The address of a server as rig writes it. Raises RigError for one that rig does not connect to.
+    """Return the address of a server as rig writes it. Raises RigError if rig does not connect to it.
 
-    Nothing is asked yet.
+    This sends no request.
     """
     from rig.serving.wire.address import Address
 
@@ -45,7 +45,7 @@ def check(url: str, settings: EngineSettings) -> str:
 
 
 def in_short(attribution: JsonObject) -> str:
-    """How a served arm differs from its reference, in a line."""
+    """Say in a line how a served arm differs from its reference."""
     kinds = Counter(cause["cause"] for cause in attribution["causes"])
     differing = sum(kinds.values()) + attribution["others"]
     turns = counted(attribution["alike"] + attribution["follows"] + differing, "turn")
@@ -60,9 +60,9 @@ def in_short(attribution: JsonObject) -> str:
 
 
 def load(url: str, settings: EngineSettings, notify: Notify, *, probing: bool = False) -> Model:
-    """A served model. Raises RigError if nobody answers there, or not as any dialect has it.
+    """Connect to a served model. Raises RigError if no server answers, or none of a known dialect.
 
-    With `probing`, a few small requests show what is wrong there, and `notify` is told.
+    With `probing`, a few small requests look for faults of the server, which are passed to `notify`.
     """
     from rig.serving.probes import load as load_over_http
 

@@ -1,4 +1,4 @@
-"""What a server answers: put together from its events, checked piece by piece, and read as calls or words."""
+"""A server's answers: put together from events, checked piece by piece, and read as calls or words."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ _MOST_CALLS = 256
 
 @dataclass(slots=True)
 class ServedCall:
-    """A call as the server gave it; its arguments are text, or what came instead."""
+    """A call as the server sent it. Its arguments should be text, but can be any JSON."""
 
     id: str
     name: str
@@ -29,9 +29,9 @@ class ServedCall:
 
 @dataclass(slots=True)
 class StreamedAnswer:
-    """An answer as far as it has come. `oddities` are what a client has to overlook in it, in words.
+    """The part of an answer that has arrived. `oddities` describes what a client has to overlook in it.
 
-    `finish` is why it ended, None as long as nothing says that it has. `deltas` are the pieces of text.
+    `finish` is why it ended, None until the server says so. `deltas` is the number of pieces of text.
     """
 
     content: str = ""
@@ -45,7 +45,7 @@ class StreamedAnswer:
     _indices: list[Json] = field(default_factory=list)
 
     def take(self, event: JsonObject) -> tuple[str, bool]:
-        """Take in an event; the text that it adds, and whether that is thought. Raises ServerFault."""
+        """Add an event. Returns the text that it adds, and whether that is a thought. Raises ServerFault."""
         if isinstance(event.get("usage"), dict):
             self.usage = event["usage"]
         self.build = str(event.get("system_fingerprint") or self.build)
@@ -79,7 +79,7 @@ class StreamedAnswer:
         name, arguments = str(function.get("name") or ""), function.get("arguments")
         place = self._indices.index(index) if index in self._indices else None
         if place is not None and identity and name and identity != self.calls[place].id:
-            # A call of its own, under the number of another.
+            # Another call, under an index that is in use.
             self.oddities.append("two calls have one index")
             place = None
         if place is None:
@@ -88,7 +88,7 @@ class StreamedAnswer:
             self.calls.append(ServedCall(identity, name, "" if arguments is None else arguments))
             self._indices.append(index)
             return f"{name} {arguments if isinstance(arguments, str) else ''}"
-        # The newest call of this index goes on.
+        # This continues the newest call of the index.
         place = len(self._indices) - 1 - self._indices[::-1].index(index)
         call = self.calls[place]
         if arguments is not None:
@@ -106,7 +106,7 @@ class StreamedAnswer:
         return json_text({"content": self.content, "tool_calls": calls})
 
     def tokens(self, name: str, *path: str) -> int:
-        """A number of the usage."""
+        """Return a number of the usage, below the members in `path`; 0 if the server sent none."""
         value: Any = self.usage
         for step in (*path, name):
             value = value.get(step) if isinstance(value, Mapping) else None
@@ -114,7 +114,7 @@ class StreamedAnswer:
 
 
 class ServedFormat:
-    """Tools and calls as OpenAI's API has them, for one set of tools; the server writes and reads texts."""
+    """The format of OpenAI's API for one set of tools: the server itself writes prompts and reads answers."""
 
     name = "served"
     version = "1"
@@ -124,11 +124,11 @@ class ServedFormat:
         self._checker = CallChecker(tools, "none")
 
     def offer(self) -> Offer:
-        """The declarations. As in models' own forms, the context is told in the user's first message."""
+        """Return the declarations. As in models' own forms, the context is in the user's first message."""
         return Offer(declarations=declarations(self.tools), context_apart=True)
 
     def write(self, messages: Sequence[Message]) -> list[ChatMessage]:
-        """The history; calls have their arguments as text."""
+        """Return the history as chat messages; calls have their arguments as text."""
 
         def tool_call(number: int, call: Call) -> ToolCall:
             arguments = call.arguments if isinstance(call.arguments, dict) else {}
@@ -140,7 +140,7 @@ class ServedFormat:
         return chat_messages(messages, tool_call, result, "reasoning_content")
 
     def read(self, answer: StreamedAnswer) -> Reading:
-        """The calls, or the words. Raises AnswerError for calls that no tool takes, and for nothing."""
+        """Read the calls or the words. Raises AnswerError for an invalid call or an empty answer."""
         if not answer.calls:
             if not answer.content.strip():
                 raise AnswerError("nothing was said")
@@ -161,7 +161,7 @@ class ServedFormat:
 
 
 def _text(value: Json) -> str:
-    """A text, or the text of its parts; what is no Unicode is replaced."""
+    """Return a text, or the joined texts of its parts; characters that UTF-8 cannot encode are replaced."""
     if value is None:
         return ""
     if isinstance(value, list):

@@ -1,7 +1,7 @@
-"""Why a served model answers otherwise than the same file in process: the first cause, in a fixed order.
+"""Why a served model answers differently from the same file in process: the first cause, in a fixed order.
 
-Whatever the server is asked for this, it is asked by the route that answers take. The order is that in which
-an answer comes about: prompt, sampler, context, calls, reasoning, weights. What none explains is chance.
+The order follows the making of an answer: prompt, sampler, context, calls, reasoning, weights. A difference
+that none of these explains is chance. Where the server is asked again, it is by the route of its answers.
 """
 
 import json
@@ -38,45 +38,45 @@ CauseKind: TypeAlias = Literal[
 NOISE = 0.02
 """The mean divergence of the likeliest tokens, in nats, up to which weights count as the same.
 
-On SmolLM2-135M, flash attention alone makes 0.004, a KV cache of q4_0 0.058.
+On SmolLM2-135M, flash attention alone gives 0.004, and a KV cache of q4_0 gives 0.058.
 """
 PLACES = 4
 """How many places of an answer are scored."""
 GAP = 0.5
-"""By how many nats less likely a token has to be for something else than a tie to have chosen it."""
+"""A token up to this many nats less likely than the likeliest can have been chosen in a tie."""
 _ESCAPES = ("\\u00", "&lt;", "&gt;", "&amp;", "&#", "&quot;", "&apos;", "\\n", "\\'")
 _NEUTRAL = {"mirostat": 0, "dynatemp_range": 0, "ignore_eos": False}
-"""Settings that rig never sends, where they change nothing."""
+"""Settings that rig never sends, with the values at which they change nothing."""
 
 
 class ReferenceModel:
-    """A loaded file as the reference of a server. Whoever uses it owns the model's context for good."""
+    """A loaded file as the reference for a server. It overwrites what the model's context holds."""
 
     def __init__(self, model: Model) -> None:
         assert isinstance(model, LlamaCppModel)
         self._model, self.tokenizer = model, model.tokenizer
 
     def prompt(self, request: Request) -> list[int]:
-        """The tokens of a request's prompt. Raises TemplateError."""
+        """Return the tokens of a request's prompt. Raises TemplateError."""
         form = self._model.form(request).format
         return [token for segment in self._model.prompts.build(request, form) for token in segment]
 
     def text(self, tokens: Sequence[int]) -> str:
-        """Tokens as text, special ones as they are spelled."""
+        """Return tokens as text, with special tokens spelled out."""
         tokenizer = self.tokenizer
         pieces = (tokenizer.piece(token) or tokenizer.special_text(token).encode() for token in tokens)
         return b"".join(pieces).decode("utf-8", "replace")
 
     def read(self, request: Request, text: str) -> Reading | None:
-        """A text as this model's form reads it; None if it cannot be read."""
+        """Read a text in this model's format; None if it cannot be read."""
         with suppress(AnswerError):
             return self._model.form(request).format.read(text)
         return None
 
     def logprobs(self, prompt: Sequence[int], answer: Sequence[int]) -> list[npt.NDArray[np.float64]]:
-        """The natural logarithms of the probabilities of all tokens, at each place of an answer.
+        """Return the natural log probabilities of all tokens, at each place of an answer.
 
-        Raises DecodeError where there is no room.
+        Raises DecodeError if the context has no room.
         """
         context = self._model.context
         read_prompt(context, 0, prompt)
@@ -89,7 +89,7 @@ class ReferenceModel:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Why an answer differs, and what shows that, in a line."""
+    """Why an answer differs, and the evidence in a line."""
 
     kind: CauseKind
     detail: str
@@ -97,14 +97,14 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class _Message:
-    """An answer as a client gets it: calls by name and arguments, and words."""
+    """An answer as a client gets it: the names and arguments of its calls, and its words."""
 
     calls: tuple[tuple[str, Json], ...]
     content: str
 
     @classmethod
     def of(cls, raw: str) -> "_Message":
-        """What a server's answer was before rig read it (`StreamedAnswer.raw`)."""
+        """Restore a server's answer from its stored text (`StreamedAnswer.raw`)."""
         if raw.startswith('{"content": '):
             value: Any = json.loads(raw)
             calls = tuple((call["name"], call["arguments"]) for call in value.get("tool_calls", ()))
@@ -115,7 +115,7 @@ class _Message:
 def attribute(
     request: Request, mine: Prediction, theirs: Prediction, reference: ReferenceModel, served: ServedModel
 ) -> Cause:
-    """The first cause that the server's answer to a request differs from the file's."""
+    """Return the first cause why the server's answer to a request differs from the file's."""
     if theirs.error in SERVER:
         return Cause("server fault", f"{theirs.error}: {theirs.error_detail}")
     try:
@@ -128,7 +128,7 @@ def attribute(
 
 @dataclass
 class _Evidence:
-    """What is known of one answer, the file's and the server's, and what the server tells if asked again."""
+    """The evidence on one request: the file's answer, the server's, and what further requests show."""
 
     request: Request
     mine: Prediction
@@ -142,7 +142,7 @@ class _Evidence:
         self.message = _Message.of(self.theirs.raw)
 
     def causes(self) -> Iterator[Cause | None]:
-        """Each possible cause in its order, None where it is not one. The last always is."""
+        """Yield each possible cause in order, or None where it does not apply. The last always applies."""
         yield self.prompt()
         yield self.sampler()
         if self.theirs.error is ErrorKind.CONTEXT or self.inside.get("truncated"):
@@ -158,7 +158,7 @@ class _Evidence:
         yield self.choice()
 
     def prompt(self) -> Cause | None:
-        """Another prompt, or one that was cut, with what is other about it."""
+        """Return a cause if the server's prompt is another or was cut, with the difference."""
         count = self.theirs.usage.prompt_tokens or self.whole.tokens("prompt_tokens")
         text: str | None = self.inside.get("prompt")
         ids: Sequence[int] | None = None if text is None else self.reference.tokenizer.template(text)
@@ -180,7 +180,7 @@ class _Evidence:
         return Cause(kind, f"{what}; the file reads {mine[here]!r}, the server {text[here]!r}")
 
     def _counted(self, count: int) -> Cause | None:
-        """A difference by the number of tokens alone."""
+        """Return a cause that shows in the prompt's number of tokens alone."""
         length = len(self.ids)
         if count in (0, length, length - 1):
             return None
@@ -193,7 +193,7 @@ class _Evidence:
         return Cause("prompt", f"{count} tokens, not {length}: another template, or messages were lost")
 
     def _difference(self, mine: str, theirs: str) -> tuple[CauseKind, str]:
-        """What is other about a prompt, in words."""
+        """Describe how the server's prompt differs from the file's."""
         tools = [tool for tool in self.request.tools if tool.name in mine]
         missing = [tool.name for tool in tools if tool.name not in theirs]
         if missing:
@@ -229,7 +229,7 @@ class _Evidence:
         return "prompt", what
 
     def sampler(self) -> Cause | None:
-        """Other settings of sampling than were asked for, or answers that differ from time to time."""
+        """Return a cause if the server samples with other settings than requested, or greedy answers vary."""
         settings = self.inside.get("settings")
         if isinstance(settings, dict):
             asked: JsonObject = {**_NEUTRAL, **self.served.fields}
@@ -250,9 +250,9 @@ class _Evidence:
         return None
 
     def mangled(self) -> str | None:
-        """What happened to calls and words between the model's text and the answer; None if nothing did.
+        """Describe how the server changed calls or words between the model's text and the answer, or None.
 
-        Where the server tells the text of an answer, both come from one generation.
+        If the server shows the text before parsing, text and answer come from one generation.
         """
         text, whole = self.inside.get("content"), _Message.of(self.whole.raw)
         if "one index" in self.theirs.salvage:
@@ -268,7 +268,10 @@ class _Evidence:
         return f"{what or 'the answer is another'}, but only where it is streamed"
 
     def _mangling(self, text: str, message: _Message, *, is_same: bool) -> str | None:
-        """What of a text is not in the message that was made of it, or (`is_same`) of one that may differ."""
+        """Describe how a message differs from the model's text, or None.
+
+        With `is_same` the message was made from this very text; else from one that may differ.
+        """
         reading = self.reference.read(self.request, text)
         expected = reading.calls if reading else ()
         for mark in self.reference.tokenizer.specials:
@@ -299,7 +302,7 @@ class _Evidence:
         return None
 
     def weights(self) -> Cause | None:
-        """Other likely tokens after the same prompt."""
+        """Return a cause if the likeliest tokens after the same prompt have other probabilities."""
         scored = self.served.dialect.scored(self.served.client, self.body, self.ids, PLACES)
         mean = self._divergence(self.ids, scored)
         if mean > NOISE:
@@ -307,7 +310,7 @@ class _Evidence:
         return None
 
     def _divergence(self, prompt: Sequence[int], scored: Sequence[ScoredToken]) -> float:
-        """How far the server's distributions after a prompt are from the file's, on average, in nats."""
+        """Return the mean divergence of the file's distributions after a prompt from the server's (nats)."""
         tokens = list(takewhile(lambda token: token is not None, (self._id(place.token) for place in scored)))
         if not tokens:
             return 0.0
@@ -316,7 +319,7 @@ class _Evidence:
         return float(np.mean([_divergence(*pair) for pair in zip(likeliest, rows, strict=False)]))
 
     def choice(self) -> Cause:
-        """What made answers part after the same prompt, with the same weights: a tie, or something else."""
+        """Return why the answers part after the same prompt and with the same weights, such as by a tie."""
         answer, mine = self.inside.get("tokens") or [], self.mine.token_ids
         parting = common(answer, mine)
         if not self.served.is_greedy:
@@ -349,7 +352,7 @@ class _Evidence:
 
 
 def _shown(message: JsonObject) -> tuple[str, str]:
-    """Who says a message, and its words; of calls without words, the arguments of the first."""
+    """Return a message's role and words; without words, the arguments of its first call."""
     calls: Any = message.get("tool_calls") or [{"function": {"arguments": ""}}]
     return str(message["role"]), str(message.get("content") or calls[0]["function"]["arguments"])
 
@@ -357,7 +360,7 @@ def _shown(message: JsonObject) -> tuple[str, str]:
 def _lost(
     lost: Sequence[tuple[int, str, str]], messages: Sequence[tuple[int, str, str]], theirs: str
 ) -> tuple[CauseKind, str]:
-    """Which of the messages are not in the server's prompt: those that a cut leaves out are in one piece."""
+    """Return the cause why messages are not in the server's prompt. A cut removes adjacent messages."""
     (number, role, text), rest = lost[0], theirs
     for message in messages:
         rest = rest.replace(message[2], "")
@@ -376,7 +379,7 @@ def _lost(
 
 
 def _changed(name: str, arguments: Json, their_name: str, theirs: Json, *, is_same: bool) -> str | None:
-    """How a call was changed on its way, None if it was not, or (unless `is_same`) is another altogether."""
+    """Describe how a call was changed on its way; None if it was not or, unless `is_same`, is another one."""
     if their_name != name:
         if _plain(their_name) == _plain(name) or is_same:
             return f"the tool {name} is called {their_name}"
@@ -405,7 +408,7 @@ def _changed(name: str, arguments: Json, their_name: str, theirs: Json, *, is_sa
 
 
 def _plain(name: str) -> str:
-    """A name, or a text of names, whatever the style of its words."""
+    """Return a text in lower case without separators, so that names in different styles compare equal."""
     return re.sub(r"[\W_]", "", name).lower()
 
 
@@ -414,7 +417,7 @@ def _begin(words: Sequence[str]) -> str:
 
 
 def _divergence(likeliest: dict[int | None, float], row: npt.NDArray[np.float64]) -> float:
-    """How far the file's distribution is from the server's, over the tokens that it names, in nats."""
+    """Return the divergence of the file's distribution from the server's, over the tokens named, in nats."""
     likely = {token: value for token, value in likeliest.items() if token is not None}
     theirs, mine = np.exp(list(likely.values())), np.exp(row[list(likely)])
     theirs, mine = (np.append(shares, max(1 - shares.sum(), 1e-9)) for shares in (theirs, mine))

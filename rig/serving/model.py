@@ -1,4 +1,4 @@
-"""A served model: requests go out over HTTP, several at once, and answers come back as predictions."""
+"""A served model: it sends requests over HTTP, several at once, and reads the answers as predictions."""
 
 import hashlib
 import json
@@ -24,22 +24,22 @@ from rig.serving.wire.client import PAUSES_S, HttpClient, ServerFault, Unreachab
 
 CHAT = "/v1/chat/completions"
 TRIES = 3
-"""How often a step is asked for, where the connection breaks or the server says that it failed."""
+"""How often a step is requested if the connection breaks or the server reports a failure."""
 MOST_FAULTS = 5
-"""Steps in a row that a server may fail before the arm is given up; what is stored stays."""
+"""After this many failed steps in a row the arm is given up; stored turns are kept."""
 CHECK_S = 10.0
-"""After how many seconds a server is asked again, before a turn, whether it is what it was."""
+"""After how many seconds rig checks again, before a turn, that the server has not changed."""
 _BODY = 2**20
 _BODY_PER_TOKEN = 4096
 _RETRIED = (ErrorKind.CONNECTION, ErrorKind.HTTP_STATUS)
 _PLAIN = "{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}"
-"""Stands for a template that the server does not show: results of tools are the user's words."""
+"""The template used if the server does not show one: tool results become the user's words."""
 
 Happening: TypeAlias = Piece | Prediction | str | BaseException
 
 
 def identify(client: HttpClient, dialect: Dialect) -> Identity:
-    """What a server says of itself. Raises RigError if it does not answer as its dialect has it."""
+    """Ask a server what it is. Raises RigError if it does not answer as its dialect should."""
     try:
         return dialect.identify(client, client.address.model)
     except (ServerFault, AttributeError, KeyError, TypeError, ValueError) as error:
@@ -48,7 +48,7 @@ def identify(client: HttpClient, dialect: Dialect) -> Identity:
 
 
 class ServedModel(Model):
-    """A model that a server answers for, up to `slots` steps at once."""
+    """A model behind a server, which answers up to `slots` steps at once."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class ServedModel(Model):
 
     @property
     def line(self) -> str:
-        """What it is, in a line."""
+        """A description of the model and its server, in a line."""
         identity = self.identity
         size = f"{identity.n_ctx} tokens of context" if identity.n_ctx else "a context that it does not tell"
         tools = "tools in the request" if self.takes_tools else f"tools in words ({self._format.name})"
@@ -89,7 +89,7 @@ class ServedModel(Model):
 
     @property
     def fingerprint(self) -> Mapping[str, Json]:
-        """What the server says of itself, and what requests say."""
+        """The server's identity and the settings that requests have."""
         settings, identity = self.settings, self.identity
         sampled: JsonObject = {"temperature": self._sampling.temp if self._sampling else "server"}
         if self._sampling is None or self._sampling.draws:
@@ -114,12 +114,12 @@ class ServedModel(Model):
         }
 
     def prepare(self, opening: Request, slots: int | None, before: Mapping[str, Json] | None = None) -> None:
-        """Settle how many requests are made at once, and check the tools. Raises RigError."""
+        """Set how many requests are made at once, and check the tools. Raises RigError."""
         self._slots = _slots(self.settings, self.identity, slots)
         self.form(opening)
 
     def form(self, request: Request) -> ServedFormat | AnswerFormat:
-        """How the tools of a request are shown, and answers read."""
+        """Return the format that shows the tools of a request and reads the answers."""
         key = request.in_words, tuple(tool.name for tool in request.tools)
         form = self._forms.get(key)
         if form is None or form.tools != request.tools:
@@ -133,7 +133,7 @@ class ServedModel(Model):
         return form
 
     def body(self, request: Request) -> JsonObject:
-        """The request as it is sent, streamed."""
+        """Return the body of a request, which asks for a streamed answer."""
         form, settings = self.form(request), self.settings
         offer = form.offer()
         words = "\n\n".join(filter(None, (request.instructions, offer.rules, offer.tools)))
@@ -161,16 +161,16 @@ class ServedModel(Model):
 
     @property
     def takes_tools(self) -> bool:
-        """Whether requests have tools in OpenAI's form, and answers calls."""
+        """Whether requests have tools, and answers have calls, in OpenAI's form."""
         return self._format is ServedFormat
 
     @property
     def is_greedy(self) -> bool:
-        """Whether requests ask for the likeliest tokens."""
+        """Whether requests ask for the likeliest token at each place."""
         return self._sampling is not None and not self._sampling.draws
 
     def whole(self, body: JsonObject) -> tuple[StreamedAnswer, JsonObject]:
-        """The answer to a request in one piece, and what the server tells of it. Raises ServerFault."""
+        """Ask for an unstreamed answer. Returns it and its inside (`Dialect.inside`). Raises ServerFault."""
         asked = {name: value for name, value in body.items() if name != "stream_options"}
         answer, inside = StreamedAnswer(), {}
         for event in self._events({**asked, "stream": False, **self.dialect.insight}):
@@ -179,7 +179,7 @@ class ServedModel(Model):
         return answer, inside
 
     def streamed(self, body: JsonObject) -> StreamedAnswer:
-        """The answer to a request as it comes in a run. Raises ServerFault."""
+        """Ask for a streamed answer, as in a run. Raises ServerFault."""
         answer = StreamedAnswer()
         for event in self._events(body):
             answer.take(event)
@@ -189,16 +189,16 @@ class ServedModel(Model):
         return self.client.stream(CHAT, body, _BODY + _BODY_PER_TOKEN * body["max_tokens"])
 
     def count(self, body: JsonObject) -> int:
-        """How many tokens the prompt of a request has, as the server counts; 0 if it does not."""
+        """Return how many tokens the server counts in the prompt of a request; 0 if it does not say."""
         return self.whole({**body, "max_tokens": 1})[0].tokens("prompt_tokens")
 
     def begin(self, slot: int, request: Request, on_piece: OnPiece) -> None:
-        """Send a request. It is answered while others are."""
+        """Send a request in a thread, beside those of other slots."""
         job = self._jobs[slot] = PendingStep(slot, request, on_piece)
         Thread(target=self._work, args=(job,), daemon=True).start()
 
     def advance(self) -> list[tuple[int, Prediction]]:
-        """Pass on what has come, waiting a moment for something. Raises RigError if the server is gone."""
+        """Pass on what has arrived, after a short wait if need be. Raises RigError if the server is gone."""
         finished: list[tuple[int, Prediction]] = []
         try:
             job, happening = self._happenings.get(timeout=0.2)
@@ -214,7 +214,7 @@ class ServedModel(Model):
             raise
 
     def close(self) -> None:
-        """Give up what is under way."""
+        """Abandon all pending requests and close the connection."""
         self._jobs.clear()
         self.client.close()
 
@@ -239,7 +239,7 @@ class ServedModel(Model):
             finished.append((job.slot, happening))
 
     def _work(self, job: PendingStep) -> None:
-        """In a thread of its own: ask, and tell of everything that happens."""
+        """Request a step and queue everything that happens. Runs in a thread."""
 
         def tell(happening: Happening) -> None:
             self._happenings.put((job, happening))
@@ -278,7 +278,7 @@ class ServedModel(Model):
         return self._prediction(request, answer, usage, fault)
 
     def _wait_for_server(self, fault: ServerFault, tell: Any) -> ServerFault:
-        """Nobody listens: wait a little for somebody. Raises RigError if nobody comes."""
+        """Wait a little for a server that cannot be reached. Raises RigError if it does not come back."""
         for pause in PAUSES_S:
             tell(f"{fault}; waiting {pause:g} s")
             sleep(pause)
@@ -294,7 +294,7 @@ class ServedModel(Model):
         )
 
     def _check(self) -> None:
-        """Raise RigError if the server is not what it was."""
+        """Raise RigError if the server's identity has changed."""
         now = identify(self.client, self.dialect)
         self._checked = monotonic()
         changes = [
@@ -331,7 +331,10 @@ class ServedModel(Model):
         return request.several_calls and self.settings.several_calls
 
     def _switches(self) -> JsonObject:
-        """What requests say of thinking. Raises RigError where the dialect has no word for it."""
+        """Return the members that switch thinking on or off.
+
+        Raises RigError if the dialect has no such switch, or ignores the setting of `tool_choice`.
+        """
         if self.settings.tool_choice != "auto" and not (self.dialect.takes_tool_choice and self.takes_tools):
             raise RigError(
                 f"--tool-choice {self.settings.tool_choice}: {self.dialect.name} ignores it; leave it out"
@@ -344,7 +347,7 @@ class ServedModel(Model):
 
 
 def _slots(settings: EngineSettings, identity: Identity, before: int | None) -> int:
-    """How many requests are made at once: as asked for, or as the arms before; at most what is answered."""
+    """Return how many requests to make at once: as set, or as earlier arms did, up to the server's slots."""
     slots = settings.parallel or before or 1
     return min(slots, identity.slots or slots)
 
@@ -370,7 +373,7 @@ def _usage(answer: StreamedAnswer, began: float, first: float) -> Usage:
     return Usage(
         prompt_tokens=answer.tokens("prompt_tokens"),
         cached_tokens=answer.tokens("cached_tokens", "prompt_tokens_details"),
-        # Where the server counts none, most send a token at a time.
+        # For servers that count no tokens: most of them send one at a time.
         completion_tokens=answer.tokens("completion_tokens") or answer.deltas,
         reasoning_tokens=answer.tokens("reasoning_tokens", "completion_tokens_details"),
         prefill_s=first - began,

@@ -1,4 +1,4 @@
-"""Connecting to a server: who serves there, what, and what small requests show to be wrong with it."""
+"""Connecting to a server: finding its dialect and model, and its faults by small requests."""
 
 import json
 import re
@@ -18,13 +18,13 @@ from rig.serving.wire.address import Address
 from rig.serving.wire.client import HttpClient, ServerFault
 
 ECHO = 'é "quoted" {"list": [1, [2]]} 東京'
-"""What a model is asked to hand to a tool: letters beyond ASCII, quotes and brackets."""
+"""The text that a model is asked to pass to a tool, with non-ASCII letters, quotes and brackets."""
 _TEXTS = f"Use the tool repeat_text with exactly this text: {ECHO}", "Hello, who are you?"
 INSTRUCTIONS = "You are a helpful assistant; this is a probe."
 MOST_CONTEXT = 40_000
-"""Tokens up to which a context is filled over its end."""
+"""The largest context, in tokens, that is probed with prompts of its size."""
 REFUSED_S = 5.0
-"""Seconds in which a prompt that is too long is refused. To cut and read it can take a server minutes."""
+"""Seconds within which a server refuses a prompt that is too long. To cut and read it can take minutes."""
 THINKING = re.compile(r"</?think>|<\|channel\|>|\[/?THINK\]|<\|(?:START|END)_THINKING\|>")
 _SPECIAL = re.compile(r"<\|[a-z_]+\|>|</s>|<end_of_turn>")
 CALL = re.compile(
@@ -46,12 +46,12 @@ class ProbeFinding:
 
     @property
     def advice(self) -> str:
-        """What that does to scores, and how to mend it."""
+        """What the fault does to scores, and how to mend it."""
         return _ADVICE[self.name]
 
 
 def load(url: str, settings: EngineSettings, notify: Notify, *, probing: bool = False) -> ServedModel:
-    """Find out who serves there, and what; with `probing`, also what is wrong there. Raises RigError."""
+    """Connect to a server and find its dialect and model; with `probing`, its faults too. Raises RigError."""
     address = Address.parse(url)
     client = HttpClient(address, settings.timeout)
     try:
@@ -85,7 +85,7 @@ def _dialect(client: HttpClient, name: str | None) -> Dialect:
 
 
 def _probe(model: ServedModel, notify: Notify) -> None:
-    """Tell of what is wrong with the server, with the remedy. The requests are those of no conversation."""
+    """Report the server's faults with their remedies. The requests belong to no conversation."""
     settings = replace(settings_for_probes(model.settings), format=model.settings.format, thinking_tokens=0)
     tried = ServedModel(model.client, model.dialect, model.identity, settings, notify)
     try:
@@ -96,9 +96,9 @@ def _probe(model: ServedModel, notify: Notify) -> None:
 
 
 def probe(served: ServedModel, *, quickly: bool = False) -> Iterator[ProbeFinding]:
-    """Everything that small requests show, one finding after another. Raises ServerFault.
+    """Yield the faults that small requests show, one by one. Raises ServerFault.
 
-    `quickly` leaves out what takes more than seconds: a full context, and a second answer.
+    `quickly` leaves out what takes more than seconds: a nearly full context, and a second answer.
     """
     if served.takes_tools:
         yield from _tools(served)
@@ -109,7 +109,7 @@ def probe(served: ServedModel, *, quickly: bool = False) -> Iterator[ProbeFindin
 
 
 def settings_for_probes(settings: EngineSettings) -> EngineSettings:
-    """Greedy and short, with tools in the request whatever the server says of itself."""
+    """Return settings for short greedy answers. Requests have tools whatever the server says about itself."""
     plain = replace(settings, format="native", thinking="auto", tool_choice="auto")
     return replace(plain, temperature=0.0, sampling=None, max_tokens=64)
 
@@ -120,7 +120,7 @@ def _request(text: str, *, tools: bool = True) -> Request:
 
 
 def _tools(served: ServedModel) -> Iterator[ProbeFinding]:
-    """Whether the model sees the tools: prompts with and without them have different lengths."""
+    """Check that the model sees the tools: prompts with and without them must differ in length."""
     count, bare = (served.count(served.body(_request("Hello.", tools=on))) for on in (True, False))
     if count and count <= bare + 5:
         yield ProbeFinding(
@@ -129,7 +129,7 @@ def _tools(served: ServedModel) -> Iterator[ProbeFinding]:
 
 
 def _context(served: ServedModel, *, quickly: bool) -> Iterator[ProbeFinding]:
-    """Whether a prompt that fits is read whole, and one that does not is refused instead of cut silently."""
+    """Check that a prompt that fits is read whole, and a longer one is refused instead of cut silently."""
     n_ctx, patience = served.identity.n_ctx, served.client.timeout_s
     if not n_ctx or n_ctx > MOST_CONTEXT:
         return
@@ -146,7 +146,7 @@ def _context(served: ServedModel, *, quickly: bool) -> Iterator[ProbeFinding]:
 
 
 def _sampling(served: ServedModel) -> Iterator[ProbeFinding]:
-    """Whether temperature 0 is greedy, and a seed repeats an answer."""
+    """Check that temperature 0 is greedy, and that a seed repeats an answer."""
     request = _request("Tell me a story about a lighthouse.", tools=not served.takes_tools)
     body = {**served.body(request), "max_tokens": 16}
     settings = served.whole(body)[1].get("settings")
@@ -161,7 +161,7 @@ def _sampling(served: ServedModel) -> Iterator[ProbeFinding]:
 
 
 def _answers(served: ServedModel, texts: Sequence[str]) -> Iterator[ProbeFinding]:
-    """What answers hold that they should not, and whether a stream holds what the whole answer does."""
+    """Check answers for what should not be in them, and that a streamed answer equals the whole one."""
     for text in texts:
         body = served.body(_request(text))
         whole, inside = served.whole(body)

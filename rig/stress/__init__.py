@@ -1,4 +1,4 @@
-"""Dials: what is done to a task before a model meets it, to see where the model breaks."""
+"""Dials: changes that make a task harder before a model sees it, to find where the model breaks."""
 
 from rig.plugins import Registry
 
@@ -12,12 +12,12 @@ OWN = {
     "tool_errors": "rig.stress.tool_errors:TOOL_ERRORS",
     "injections": "rig.stress.injections:INJECTIONS",
 }
-"""rig's own, in the order in which they are applied."""
+"""rig's own dials, in the order in which they are applied."""
 
 
 def register(registry: Registry) -> None:
-    """Offer the dials (`rig.plugins`)."""
-    # Their levels are options of the table, so that nothing has to be loaded to know which is neutral.
+    """Register the dials (`rig.plugins`)."""
+    # Their levels are options of the table, so that the neutral ones are known without loading the dials.
     from rig.options import OF_METHODS
 
     for name, place in OWN.items():

@@ -1,7 +1,7 @@
-"""What a dial is: how much harder a task is made before a model meets it.
+"""What a dial is: a setting of how much harder a task is made before a model sees it.
 
 A dial is declared once and registered (`rig.plugins`). Its levels are values of an option of the same name,
-each an arm of its own. The world, the ground truth and the grader stay what they are.
+and each level is an arm. The world, the ground truth and the grader stay the same.
 """
 
 import hashlib
@@ -23,11 +23,11 @@ from rig.toolbox.toolbox import Simulator, Toolbox
 from rig.toolbox.world import World
 
 Counting: TypeAlias = Callable[[Sequence[PlayedTurn]], Counts]
-"""Counts something in the turns that were played of a task."""
+"""A function that counts something in the played turns of a task."""
 
 
 class Attempt(NamedTuple):
-    """A call that is about to be made: its turn, the number of the step, and the calls of the turn before."""
+    """A call that is about to be made: its turn, its step's number, and the earlier calls of the turn."""
 
     turn: int
     step: int
@@ -45,13 +45,13 @@ def _same(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Presentation:
-    """How a task is put to a model, which is all that dials change.
+    """How a task is presented to a model, which is all that dials change.
 
-    The model is offered `tools`, and reads what was said `before` the conversation. `hears` makes of a line
-    of the user what the model reads, `instructs` of the instructions, `fails` says as which exception a call
-    fails, if it does. `returns` makes of an executed call what the model gets to see, and `cleaned` undoes it
-    for the grader. A call of a distractor is answered without the world. `counting` counts what the metrics
-    of dials are made of.
+    The model is offered `tools`, and reads the messages `before` the conversation. `hears` turns a line of
+    the user into the one that the model reads, and `instructs` does so with the instructions. `fails` returns
+    the exception with which a call fails, or None. `returns` turns an executed call into the one that the
+    model sees, and `cleaned` undoes this for the grader. Calls of `distractors` are answered without the
+    world. `counting` makes the counts for the metrics of dials.
     """
 
     task: Any
@@ -66,7 +66,7 @@ class Presentation:
     counting: tuple[Counting, ...] = ()
 
     def executed(self, attempt: Attempt, simulator: Simulator) -> ExecutedCall:
-        """What comes of a call, as the model gets to see it."""
+        """Execute a call and return it as the model sees it."""
         call = attempt.call
         if (exception := self.fails(attempt)) is not None:
             return ExecutedCall(call, Outcome(exception=exception), simulator.world.username)
@@ -75,7 +75,7 @@ class Presentation:
         return self.returns(simulator.execute(call))
 
     def cleaned_turns(self, played: Iterable[PlayedTurn]) -> list[PlayedTurn]:
-        """Turns with what tools returned in truth."""
+        """Return the turns with what the tools really returned."""
         if self.cleaned is _same:
             return list(played)
         clean = self.cleaned
@@ -87,13 +87,13 @@ class Presentation:
         ]
 
     def scored(self, score: Score, played: Sequence[PlayedTurn]) -> Score:
-        """A score with what the dials count."""
+        """Return a score with the counts of the dials added."""
         counts = {name: n for counting in self.counting for name, n in counting(played).items()}
         return replace(score, counts={**score.counts, **counts}) if counts else score
 
 
 Apply: TypeAlias = Callable[[Presentation, int, Any, Toolbox], Presentation]
-"""Makes a presentation of a presentation, a seed, a level and the toolbox: the same for the same. Raises
+"""Changes a presentation, given a seed, a level and the toolbox. Equal arguments give equal results. Raises
 RigError for a level that this task cannot be played at.
 """
 
@@ -102,8 +102,8 @@ RigError for a level that this task cannot be played at.
 class Dial:
     """A dial. At its `neutral` level it does nothing, and is not applied.
 
-    `metrics` are what its counts are made into. To be raised with any change of what a level does: `version`.
-    A dial of a plugin is set with `--set NAME=LEVEL`, and has its `help` there.
+    `metrics` are made from its counts. `version` is raised with every change of what a level does. A
+    plugin's dial is set with `--set NAME=LEVEL`, and its `help` is shown there.
     """
 
     name: str
@@ -115,7 +115,7 @@ class Dial:
 
 
 def options() -> tuple[Option, ...]:
-    """The option of each dial, and that of their seed, for the `options` of a method that has dials."""
+    """Return the option of each dial and of their seed, for the `options` of a method that has dials."""
     dials = plugins.registered().dials
     own = (
         OF_METHODS.get(name)
@@ -135,14 +135,14 @@ def options() -> tuple[Option, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Stress:
-    """The dials that are turned, each with its level, in the order in which they are applied."""
+    """The dials that are not neutral, each with its level, in the order in which they are applied."""
 
     levels: tuple[tuple[str, Any], ...] = ()
     seed: int = 0
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "Stress":
-        """That of the options of a run. Raises RigError for what is no level, as in a store of a stranger."""
+        """Read the levels from a run's options. Raises RigError for an invalid one, as in a foreign store."""
         levels = []
         for dial in options():
             if (level := values.get(dial.name, dial.default)) != dial.default and dial.commas:
@@ -158,37 +158,37 @@ class Stress:
 
     @property
     def fingerprint(self) -> JsonObject:
-        """The levels by `stress.NAME`, and of what the dials are made; empty where none is turned."""
+        """The levels by `stress.NAME`, a hash of the dials' versions, and the seed; empty without dials."""
         if not self.levels:
             return {}
         versions = "".join(f"{name} {dial.version}\n" for name, dial, _ in self._dials())
-        made = hashlib.sha256(versions.encode()).hexdigest()
+        digest = hashlib.sha256(versions.encode()).hexdigest()
         levels = {f"stress.{name}": level for name, level in self.levels}
-        return {**levels, "stress_sha256": made, **({"stress_seed": self.seed} if self.seed else {})}
+        return {**levels, "stress_sha256": digest, **({"stress_seed": self.seed} if self.seed else {})}
 
     def _dials(self) -> Iterable[tuple[str, Dial, Any]]:
         dials = plugins.registered().dials
         return ((name, dials[name], level) for name, level in self.levels)
 
     def applied(self, plain: Presentation, toolbox: Toolbox) -> Presentation:
-        """A task as it is put to the model. Raises RigError for a level that it cannot be played at."""
+        """Apply the dials to a presentation. Raises RigError for a level that the task does not allow."""
         for _, dial, level in self._dials():
             plain = dial.apply(plain, self.seed, level, toolbox)
         return plain
 
     def declared(self, declaration: Declaration) -> Declaration:
-        """What is counted besides, where these dials are turned."""
+        """Return a declaration with the metrics of these dials added."""
         metrics = (metric for _, dial, _ in self._dials() for metric in dial.metrics)
         return declaration._replace(metrics=tuple(dict.fromkeys((*declaration.metrics, *metrics))))
 
 
 @lru_cache(maxsize=64)
 def offering(toolbox: Toolbox, distractors: Toolbox) -> Toolbox:
-    """A toolbox that knows the tools of another as well, to judge calls by."""
+    """Return a copy of a toolbox that also has the distractors, for judging calls."""
     more = copy(toolbox)
     more.tools = MappingProxyType({**toolbox.tools, **distractors.tools})
     return more
 
 
 CALM = Stress()
-"""No dial is turned."""
+"""A stress without any dial."""

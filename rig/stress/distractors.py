@@ -1,9 +1,9 @@
-"""Tools of other toolboxes, which a task does not need: ToolTalk's, and rig's own (`distractors.json`).
+"""Distractors: tools that a task does not need, taken from ToolTalk and rig's own `distractors.json`.
 
-Those nearest to the toolbox of the task come first, by the words of names and descriptions: no model decides
-it, so that a level is the same on every machine. All tasks of a level are offered the same ones, behind their
-own. A call of one is answered, changes nothing that a task knows of, and is an incorrect action where the
-tool acts.
+The tools nearest to the task's toolbox come first, by the words of names and descriptions. No model decides
+this, so a level is the same on every machine. All tasks of a level are offered the same distractors, behind
+their own tools. A call of one is answered without changing the task's world, and is an incorrect action if
+the tool acts.
 """
 
 import re
@@ -32,7 +32,7 @@ def _answer(answer: Json, _world: object, **_arguments: Json) -> Json:
 
 @lru_cache(maxsize=1)
 def _bank() -> tuple[Tool, ...]:
-    """The tools of the bank, then ToolTalk's without its world: their answers say that it was done."""
+    """Return the tools of the bank, then ToolTalk's without its world. Actions just answer "done"."""
     listed = (
         Tool(tool.name, "", tool.description, tool.parameters, tool.returns, tool.action, Match(), _answer)
         for tool in read_listing(BANK).tools
@@ -53,9 +53,9 @@ def _words(tool: Tool) -> set[str]:
 
 @lru_cache(maxsize=64)
 def nearest(toolbox: Toolbox, number: int) -> Toolbox:
-    """So many distractors for a toolbox: those that share the rarest words with one of its tools.
+    """Return this many distractors for a toolbox: those that share the rarest words with one of its tools.
 
-    Raises RigError where there are not as many.
+    Raises RigError if there are too few.
     """
     tools = [tool for tool in _bank() if tool.name not in toolbox.tools]
     words = {tool.name: _words(tool) for tool in (*tools, *toolbox.tools.values())}

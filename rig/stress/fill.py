@@ -1,7 +1,7 @@
-"""True history that has nothing to do with a task: exchanges before it, all of them worked out here.
+"""History that has nothing to do with a task: exchanges before it, whose right answers are computed here.
 
-It is the same for all tasks of a level, and each level begins as the lower ones do, so that an engine
-computes its beginning once. Nothing in it is said by anyone of the task's world, or asks for a tool.
+It is the same for all tasks of a level, and each level begins like the lower ones, so that an engine computes
+the beginning only once. Nobody of the task's world speaks in it, and nothing in it asks for a tool.
 """
 
 from collections.abc import Iterator
@@ -15,9 +15,9 @@ from rig.stress.dial import Dial, Presentation
 from rig.toolbox.toolbox import Toolbox
 
 CHARACTERS = 3.0
-"""Characters of an exchange for a token: what the tokenizer of SmolLM2 makes of it, with a template's marks.
+"""The characters of an exchange per token, measured with SmolLM2's tokenizer and a template's marks.
 
-Every model reads the same text at a level, so the tokens are not counted by any one of them.
+Every model reads the same text at a level, so no model's own tokens are counted.
 """
 
 _WORDS = (
@@ -27,7 +27,7 @@ _UNITS = (("kilometres", "miles", 0.621371), ("kilograms", "pounds", 2.204623), 
 
 
 def _round(random: Random) -> tuple[tuple[str, str], ...]:
-    """An exchange of each kind, with other numbers each time."""
+    """Make one exchange of each kind, with new numbers each time."""
     count, price, extra = random.randint(3, 19), random.randint(2, 14), random.randint(3, 30)
     amount, (metric, other, factor) = random.randint(12, 480), random.choice(_UNITS)
     first, days = date(1950, 1, 1) + timedelta(random.randrange(18000)), random.randint(20, 400)
@@ -70,7 +70,7 @@ def _round(random: Random) -> tuple[tuple[str, str], ...]:
 
 
 def _exchanges(seed: int) -> Iterator[tuple[str, str]]:
-    """Questions and answers without end; each kind once before any comes again."""
+    """Yield questions and answers endlessly; each kind comes once before any is repeated."""
     random = Random(f"fill {seed}")
     while True:
         kinds = _round(random)
@@ -79,7 +79,7 @@ def _exchanges(seed: int) -> Iterator[tuple[str, str]]:
 
 @lru_cache(maxsize=32)
 def history(tokens: int, seed: int) -> tuple[Message, ...]:
-    """Whole exchanges of about so many tokens in all: one at least, and no more than fit."""
+    """Return as many whole exchanges as fit into about this many tokens, and at least one."""
     messages: list[Message] = []
     length = 0
     for question, answer in _exchanges(seed):

@@ -1,9 +1,9 @@
-"""Calls that fail though they are right, as tools do: once, and then the same call works.
+"""Failing tools: a call fails though it is right, and works when it is repeated.
 
-Which calls fail is drawn by the seed, the task, the turn and the step. A call that failed in a turn is not
-let fail there again, and the world has never seen it, so that the ground truth can always be reached. A
-failed call counts for nothing (`rig.scoring.matching`). What the model makes of it is the metric `handled`:
-it calls the tool again, or tells the user.
+Which calls fail is drawn from the seed, the task, the turn and the step. A call that failed in a turn does
+not fail there again, and it never reaches the world, so that the ground truth can always be reached. A failed
+call counts for nothing (`rig.scoring.matching`). The metric `handled` is how often the model then calls the
+tool again, or tells the user.
 """
 
 import re
@@ -22,9 +22,9 @@ _TOLD = re.compile(
     r"|not work(ing)?|(could|can|did|does)(n['\u2019]t| not)|cannot)\b",
     re.IGNORECASE,
 )
-"""What a reply has in it that tells of a failure."""
+"""The words by which a reply tells the user of a failure."""
 _MOST = 10
-"""At most this many calls of a turn fail, so that turns end."""
+"""The most calls of a turn that fail, so that turns end."""
 
 
 def _apply(task: Presentation, seed: int, level: float, toolbox: Toolbox) -> Presentation:

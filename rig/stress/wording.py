@@ -1,4 +1,4 @@
-"""What is said is said otherwise: with typing errors, in another language, with tools in another order."""
+"""Dials of wording: other instructions, typing errors, another language, tools in another order."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -14,11 +14,11 @@ from rig.stress.dial import Dial, Presentation
 from rig.toolbox.toolbox import Toolbox
 
 _WORD = re.compile(r"[^\W\d_]{4,}")
-"""What may be mistyped; shorter words would become others."""
+"""The words that may be mistyped; shorter ones could become other words."""
 
 
 def _typos(task: Presentation, seed: int, level: float, toolbox: Toolbox) -> Presentation:
-    """Each word is mistyped at all levels above one of its own: a lower level has fewer of the same."""
+    """Mistype some words. Each word has a level above which it is mistyped, so lower levels have fewer."""
     values = frozenset(_values(task.task))
 
     def hears(line: str) -> str:
@@ -40,7 +40,7 @@ def _typos(task: Presentation, seed: int, level: float, toolbox: Toolbox) -> Pre
 
 
 def _values(task: Any) -> Iterator[str]:
-    """The words of all that a true call has in it, which have to reach the model as they are."""
+    """Yield the words of the true calls' arguments, which have to reach the model unchanged."""
     calls = (call for turn in task.known_turns for call in task.expected(turn).calls)
     for call in calls:
         for leaf in leaves(call.arguments):
@@ -68,7 +68,7 @@ def _reorder(task: Presentation, seed: int, level: str, toolbox: Toolbox) -> Pre
 
 
 def _shuffled(tool: ToolDoc, random: Random) -> ToolDoc:
-    """A tool with its parameters in another order."""
+    """Return a tool with its parameters shuffled."""
     properties: dict[str, Json] = tool.parameters["properties"]
     names = random.sample(list(properties), len(properties))
     parameters: JsonObject = {**tool.parameters, "properties": {name: properties[name] for name in names}}
@@ -93,7 +93,7 @@ WORDINGS: Mapping[str, Callable[[str], str]] = {
     "reversed": _reversed,
     "capitals": str.upper,
 }
-"""What becomes of the instructions, which have a rule on each line, at each level but the plain one."""
+"""The changes of the instructions, which have one rule per line, at all levels except the plain one."""
 
 
 def _wording(task: Presentation, seed: int, level: str, toolbox: Toolbox) -> Presentation:

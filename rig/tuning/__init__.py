@@ -1,1 +1,1 @@
-"""Model files made of others: adapters merged, rows widened, weights quantized."""
+"""Making model files from others: merging adapters, widening rows, quantizing weights."""

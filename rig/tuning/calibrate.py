@@ -1,11 +1,11 @@
-"""An importance matrix from conversations as the model sees them, with true answers; or from a plain text.
+"""Importance matrices from conversations, as the model sees them with true answers, or from a plain text.
 
-Every token of a conversation counts once: what a prompt shares with the one before is not read again, as in a
-run. So the descriptions of tools, which all prompts begin with, do not drown what is said and called.
+Every token of a conversation counts once: as in a run, the beginning that a prompt shares with the one before
+is not read again. So the descriptions of tools, with which all prompts begin, do not outweigh the rest.
 
-llama.cpp asks a callback about every operation of its graph, and shows it those that it wants to see. An
-exception in the callback would become "no" without a word, and llama.cpp then skips the rest of the graph; so
-one is kept, and raised afterwards.
+llama.cpp asks a callback about every operation of its graph, and shows it the results that it wants to see.
+An exception in the callback would silently become "no", and llama.cpp would skip the rest of the graph. So
+the exception is kept and raised afterwards.
 """
 
 import ctypes
@@ -37,7 +37,7 @@ Sums = NDArray[np.float64]
 _DIMENSIONS = 4
 _F32 = 0
 _OVERHEAD = 32
-"""Bytes that ggml adds to a tensor for its bookkeeping."""
+"""The bytes that ggml adds to a tensor for its bookkeeping."""
 
 
 class _Tensor(ctypes.Structure):
@@ -63,10 +63,10 @@ _Tensor._fields_ = [
 
 
 class Activations:
-    """Sums of squares of what enters a model's weights, from all tokens that `decode` is given.
+    """The sums of squares of what enters a model's weights, over all tokens passed to `decode`.
 
-    `sums` are matrices × columns by weight, `counts` the tokens of each matrix: one, or one for each expert.
-    Raises RigError where llama.cpp's build does not allow it, or a context cannot be made.
+    `sums` are matrices × columns by weight, and `counts` the tokens by weight: one number, or one per expert.
+    Raises RigError if llama.cpp's build does not allow it, or a context cannot be made.
     """
 
     def __init__(self, model: LlamaModel, *, n_ctx: int, n_batch: int, n_threads: int) -> None:
@@ -86,7 +86,7 @@ class Activations:
             raise RigError("this build of llama.cpp lays its tensors out in a way that rig does not know")
         self._fault: BaseException | None = None
         self._squares: tuple[int, NDArray[np.float32]] | None = None
-        # Logits of all tokens are asked for, as those without are left out of the last layer.
+        # Logits of all tokens are requested, as the last layer leaves out tokens without them.
         self._context = LlamaContext(
             model,
             n_ctx=n_ctx,
@@ -106,9 +106,9 @@ class Activations:
         self._context.close()
 
     def decode(self, tokens: Sequence[int]) -> int:
-        """Decode a sequence and take in what is not the beginning of the last one: so many tokens.
+        """Decode a sequence without the beginning that it shares with the last. Returns the tokens decoded.
 
-        Raises DecodeError, and RigError where activations are no numbers.
+        Raises DecodeError, and RigError if activations are not finite numbers.
         """
         context = self._context
         begin = context.drop_tail(0, common(context.sequences[0], tokens))
@@ -121,7 +121,7 @@ class Activations:
         return len(tokens) - begin
 
     def forget(self) -> None:
-        """Begin the next sequence from nothing."""
+        """Forget the last sequence, so that the next one is decoded whole."""
         self._context.drop_tail(0, 0)
 
     def _watch(self, pointer: int, ask: bool, _user_data: Any) -> bool:
@@ -133,7 +133,7 @@ class Activations:
             if operation not in (b"MUL_MAT", b"MUL_MAT_ID"):
                 return not ask
             weight, entering = node.src[0].contents, node.src[1].contents
-            # `CUDA0#blk.0.attn_k.weight#0` where it was copied to a device.
+            # A copy on a device is named like `CUDA0#blk.0.attn_k.weight#0`.
             name = weight.name.decode("utf-8", "replace").split("#")
             name = name[1] if len(name) > 2 else name[0]
             if not name.startswith("blk.") or entering.type != _F32:
@@ -172,7 +172,7 @@ class Activations:
             raise RigError(f"{name}: the model's activations are not numbers")
 
     def _values(self, tensor: _Tensor, kind: np.dtype[Any]) -> NDArray[Any]:
-        """A tensor's numbers, slowest dimension first, wherever they are."""
+        """Copy a tensor's numbers from any device, slowest dimension first."""
         address = ctypes.addressof(tensor)
         size = self._bytes_of(address)
         if self._name_of(address) != tensor.name or tensor.nb[0] != kind.itemsize:
@@ -188,11 +188,11 @@ class Activations:
 
 
 BATCH = 256
-"""Tokens in a batch. The logits of all of them are computed, and take memory."""
+"""The tokens of a batch. The logits of all of them are computed, and take memory."""
 
 
 class Calibration(NamedTuple):
-    """The matrix, the tokens that it is of, and how many steps were left out, by the reason."""
+    """The matrix, the number of tokens that were read for it, and the steps left out, counted by reason."""
 
     matrix: ImportanceMatrix
     tokens: int
@@ -200,12 +200,12 @@ class Calibration(NamedTuple):
 
 
 def calibrate(request: Screening, notify: Notify, progress: Progress) -> Calibration:
-    """Read the conversations with the first model, and sum what enters its weights.
+    """Read the conversations with the first model, and make the matrix of what enters its weights.
 
-    Raises RigError for conversations that are for comparing, for a model with an adapter, which llama.cpp
-    could not quantize, and as loading a model does.
+    Raises RigError for conversations that are meant for comparing, for a model with an adapter, which
+    llama.cpp cannot quantize, and if the model cannot be loaded.
     """
-    # Kept from the other verbs: this loads llama.cpp.
+    # Imported late, as this loads llama.cpp.
     from rig.engine.teacher import Teacher
 
     model = request.models[0]
@@ -247,7 +247,7 @@ def calibrate(request: Screening, notify: Notify, progress: Progress) -> Calibra
 def calibrate_on_text(request: Corpus, notify: Notify, progress: Progress) -> Calibration:
     """Read a plain text with the first model in chunks, as llama-imatrix does.
 
-    Raises RigError as `calibrate` does, and for a text of less than two chunks.
+    Raises RigError for a model that has an adapter or cannot be loaded, and for less than two chunks.
     """
     (model, *_), text = request.models, request.text
     assert text is not None

@@ -1,8 +1,8 @@
-"""Importance matrices: what enters each weight matrix of a model, in llama.cpp's two file formats.
+"""Importance matrices: statistics of what enters each weight matrix of a model, in llama.cpp's two formats.
 
-For every column of a weight matrix, the sum over tokens of the squared activation that it is multiplied with.
-A quantizer that knows it is more careful with the columns that matter. The GGUF format is what llama-imatrix
-writes today; the older one (`.dat`) is still what many files are in, and llama-quantize reads both.
+For every column of a weight matrix they hold the sum, over tokens, of the squared activation that multiplies
+it. With it, a quantizer is more careful with the columns that matter. llama-imatrix writes the GGUF format
+today; many files are still in the older one (`.dat`), and llama-quantize reads both.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ Format: TypeAlias = Literal["gguf", "dat"]
 
 TRACES = "rig.calibration.traces"
 CHUNK = 512
-"""Tokens that make a chunk where rig counts them; llama-imatrix's default."""
+"""The tokens of a chunk when rig counts chunks; llama-imatrix's default."""
 
 _SUMS, _COUNTS = ".in_sum2", ".counts"
 _DATASETS, _CHUNKS, _CHUNK_SIZE = "imatrix.datasets", "imatrix.chunk_count", "imatrix.chunk_size"
@@ -36,10 +36,10 @@ _LARGEST, _MOST_TEXTS = 2**29, 65_536
 
 @dataclass(frozen=True, slots=True)
 class ImportanceMatrix:
-    """By the name of a weight: `sums` of squares, matrices × columns, and the tokens they are of in `counts`.
+    """The sums of squares of each weight (`sums`, matrices × columns) and their numbers of tokens (`counts`).
 
     There is one matrix and one count for an ordinary weight, and one for each expert of a mixture. `datasets`
-    says what it was made from; `traces` are of those conversations (`rig.compare.leaks`), where rig made it.
+    says what it was made from. If rig made it, `traces` identify the conversations (`rig.compare.leaks`).
     `chunk_size` is in tokens, 0 in the older format.
     """
 
@@ -52,11 +52,11 @@ class ImportanceMatrix:
 
     @property
     def title(self) -> str:
-        """What it was made from, in words."""
+        """The name of the first dataset that the matrix was made from."""
         return Path((self.datasets or ("",))[0]).name or "a text that it does not name"
 
     def means(self) -> dict[str, Floats]:
-        """The mean squares by weight, flat, as the quantizer takes them: 1 for an expert without tokens."""
+        """Return the mean squares by weight, flat as for the quantizer; 1 for an expert without tokens."""
         means = {}
         for name, sums in self.sums.items():
             counts = np.broadcast_to(self.counts[name][:, None], (len(self.counts[name]), 1))
@@ -66,7 +66,7 @@ class ImportanceMatrix:
         return means
 
     def checked(self, path: Path) -> "ImportanceMatrix":
-        """The same. Raises RigError where it holds what is no sum of squares; llama.cpp takes all zeros."""
+        """Return the matrix itself. Raises RigError if a weight has invalid sums of squares or only zeros."""
         if not self.sums:
             raise RigError(f"{path}: an importance matrix without entries")
         for name, sums in self.sums.items():
@@ -80,7 +80,7 @@ class ImportanceMatrix:
 
 
 def read(path: Path) -> ImportanceMatrix:
-    """Read either format. Raises RigError if it cannot be read, is damaged, or holds no importance matrix."""
+    """Read a file of either format. Raises RigError if it is unreadable, damaged or no importance matrix."""
     try:
         is_gguf = beginning(path, 4) == "GGUF"
         matrix = _read_gguf(path) if is_gguf else _read_old(BytesIO(read_bytes(path, _LARGEST)))
@@ -104,7 +104,7 @@ def write(matrix: ImportanceMatrix, path: Path, kind: Format = "gguf") -> None:
 
 
 def sha256(matrix: ImportanceMatrix) -> str:
-    """Of the numbers alone, whatever file they are in."""
+    """Return the SHA-256 of the mean squares, which does not depend on the file's format."""
     digest = hashlib.sha256()
     for name, means in sorted(matrix.means().items()):
         digest.update(name.encode() + b"\0" + means.tobytes())
@@ -112,7 +112,7 @@ def sha256(matrix: ImportanceMatrix) -> str:
 
 
 def _read_gguf(path: Path) -> ImportanceMatrix:
-    header = read_header(path)  # which checks every count before anything is allocated
+    header = read_header(path)  # checks every count before anything is allocated
     if header.get("general.type", str) != "imatrix" or _DATASETS not in header.metadata:
         raise ValueError("a GGUF file of another type")
     arrays = (value.length for value in header.metadata.values() if isinstance(value, Array))
@@ -144,7 +144,7 @@ def _texts(reader: gguf.GGUFReader, key: str) -> tuple[str, ...]:
 
 
 def _write_gguf(matrix: ImportanceMatrix, path: Path) -> None:
-    writer = gguf.GGUFWriter(path, "")  # which leaves the architecture out
+    writer = gguf.GGUFWriter(path, "")  # leaves the architecture out
     writer.add_type("imatrix")
     writer.add_array(_DATASETS, list(matrix.datasets or ("",)))
     writer.add_uint32(_CHUNKS, matrix.chunks)
@@ -162,7 +162,7 @@ def _write_gguf(matrix: ImportanceMatrix, path: Path) -> None:
 
 
 def _old_bytes(matrix: ImportanceMatrix) -> bytes:
-    """The older format: the mean squares times a number of calls, which readers divide by."""
+    """Encode the older format: the mean squares times a number of calls, by which readers divide."""
     means = matrix.means()
     data = struct.pack("<i", len(means))
     for name, values in sorted(means.items()):

@@ -1,13 +1,13 @@
-"""Files whose weights rig computes: adapters merged into them, and rows made long enough for quantizing.
+"""Files whose weights rig computes: models with merged adapters, and with rows long enough for quantizing.
 
-K-quants, and most types below four bits, store 256 weights of a row together. A model whose rows are no
-multiple of that gets other, larger types in their place. Columns of zeros make its rows fit, without a change
-in what the model computes:
+K-quants, and most types below four bits, store 256 weights of a row together. If a model's rows are not
+multiples of that, it gets other, larger types instead. Columns of zeros make its rows fit without changing
+what the model computes:
 
 - Every vector between the layers gets zeros at its end. An RMS norm divides by the mean of more squares, so
   its weights are multiplied by the root of old / new columns, and its epsilon by old / new.
-- Heads of zeros are added behind the others, as many for each KV head as there were before, so that every
-  query head finds the keys it had. Their values are zero, and so are the new rows inside the feed-forward.
+- Heads of zeros are added behind the others, with as many query heads for each KV head as before, so that
+  every query head keeps its keys. Their values are zero, as are the new rows inside the feed-forward.
 """
 
 import math
@@ -31,28 +31,28 @@ from rig.errors import RigError
 
 Floats = NDArray[np.float32]
 OnTensor: TypeAlias = Callable[[int, int], None]
-"""Is told the tensors done, and all there are."""
+"""Called with the number of tensors done and the number of all tensors."""
 
 
 class Change:
-    """What is done to a model, tensor by tensor: here nothing. Shapes are those of numpy, rows first.
+    """A change of a model, tensor by tensor; this base class changes nothing. Shapes are numpy's, rows first.
 
-    `fields` are the numbers that the new file says of itself, by key.
+    `fields` are the numbers that change in the file's metadata, by key.
     """
 
     fields: Mapping[str, int | float] = {}
 
     def shape(self, _name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """The shape of a tensor in the new file."""
+        """Return the shape of a tensor in the new file."""
         return shape
 
     def values(self, _name: str, values: Floats) -> Floats:
-        """Its numbers there."""
+        """Return the numbers of a tensor in the new file."""
         return values
 
 
 class MergedAdapter(Change):
-    """scale · alpha / rank · b · a of an adapter, added to the weights that it is for."""
+    """The change that adds an adapter to its weights: scale · alpha / rank · b · a."""
 
     def __init__(self, adapter: Adapter) -> None:
         self._pairs, self._alpha = read_pairs(adapter.path)
@@ -62,7 +62,7 @@ class MergedAdapter(Change):
         if name not in self._pairs:
             return values
         a, b = self._pairs[name]
-        # An embedding is looked up by rows: its two matrices stand the other way round.
+        # An embedding is read by rows, so its two matrices are transposed.
         is_embedding = name == EMBEDDING
         product = a @ b.T if is_embedding else b @ a
         rank = a.shape[1] if is_embedding else len(a)
@@ -74,8 +74,8 @@ def merge(
 ) -> DerivedModel:
     """Write the model with its adapter merged into its weights, as f32, f16, bf16 or q8_0.
 
-    Its weights are dequantized first, so what their quantization lost stays lost. Without a target it
-    is `MODEL+ADAPTER-KIND.gguf` in the models directory. Raises RigError (see `derive`).
+    Its weights are dequantized first, so what their quantization lost stays lost. The default target is
+    `MODEL+ADAPTER-KIND.gguf` in the models directory. Raises RigError (see `derive`).
     """
     adapter.check(parent.path)
     write = partial(rewrite, parent.path, kind, [MergedAdapter(adapter)], progress)
@@ -83,7 +83,7 @@ def merge(
 
 
 def read_pairs(path: Path) -> tuple[dict[str, tuple[Floats, Floats]], float]:
-    """For the weight of a layer, by its name: a [rank, inputs] and b [outputs, rank]; and their alpha."""
+    """Read an adapter: by weight, the matrices a [rank, inputs] and b [outputs, rank]; and its alpha."""
     reader = gguf.GGUFReader(path)
     read = {tensor.name: floats(tensor) for tensor in reader.tensors}
     weights = sorted({name.rpartition(".")[0] for name in read})
@@ -94,9 +94,9 @@ def read_pairs(path: Path) -> tuple[dict[str, tuple[Floats, Floats]], float]:
 def rewrite(
     base: Path, kind: str, changes: Sequence[Change], progress: OnTensor, target: Path, origin: Origin
 ) -> None:
-    """Write a model with these changes, one after another, a tensor in memory at a time.
+    """Write a model with these changes, applied one after another, with one tensor in memory at a time.
 
-    Raises RigError where a number comes out that `kind` cannot hold.
+    Raises RigError if a resulting number does not fit into `kind`.
     """
     reader = gguf.GGUFReader(base)
     with closing(gguf.GGUFWriter(target, reader.fields["general.architecture"].contents())) as writer:
@@ -117,7 +117,7 @@ def rewrite(
         writer.write_ti_data_to_file()
         for number, (tensor, stored) in enumerate(zip(reader.tensors, kinds, strict=True), 1):
             values = floats(tensor)
-            with np.errstate(over="ignore", invalid="ignore"):  # what comes of it is looked at
+            with np.errstate(over="ignore", invalid="ignore"):  # the result is checked below
                 for change in changes:
                     values = change.values(tensor.name, values)
                 data = gguf.quantize(values, stored)
@@ -130,7 +130,7 @@ def rewrite(
 
 
 def floats(tensor: Any) -> Floats:
-    """A tensor's numbers. Raises RigError for a type that numpy cannot undo."""
+    """Dequantize a tensor. Raises RigError for a type that the gguf package cannot dequantize."""
     try:
         return np.array(gguf.dequantize(tensor.data, tensor.tensor_type), dtype=np.float32)
     except NotImplementedError as error:
@@ -141,12 +141,12 @@ def floats(tensor: Any) -> Floats:
 
 
 def file_type(kind: str) -> LlamaFileType:
-    """What a file of a kind says that it is."""
+    """Return the file type that the header of a file of this kind states."""
     return LlamaFileType["ALL_F32" if kind == "f32" else f"MOSTLY_{kind.upper()}"]
 
 
 def _type_of(shape: tuple[int, ...], kind: str) -> gguf.GGMLQuantizationType:
-    """The type in the new file: that of `kind` for matrices whose rows it can hold."""
+    """Return a tensor's type in the new file: `kind` if its rows fit, else F16; always F32 for a vector."""
     asked = gguf.GGMLQuantizationType[kind.upper()]
     if len(shape) < 2:
         return gguf.GGMLQuantizationType.F32
@@ -156,7 +156,7 @@ def _type_of(shape: tuple[int, ...], kind: str) -> gguf.GGMLQuantizationType:
 def _copy_fields(
     reader: gguf.GGUFReader, writer: gguf.GGUFWriter, kind: LlamaFileType, changes: Sequence[Change]
 ) -> None:
-    """Write what the base says of itself, but for what is another in the new file."""
+    """Copy the base file's metadata, with the changed numbers and the new file type."""
     changed = {name: value for change in changes for name, value in change.fields.items()}
     for name, field in reader.fields.items():
         own = name in ("general.architecture", "general.file_type", "general.quantization_version")
@@ -169,9 +169,9 @@ def _copy_fields(
 
 
 BLOCK = 256
-"""Weights in a super-block (QK_K in llama.cpp)."""
+"""The weights of a super-block (QK_K in llama.cpp)."""
 ARCHITECTURES = ("llama", "qwen2")
-"""Those that compute nothing else from the number of columns or heads."""
+"""The architectures that compute nothing else from the number of columns or heads."""
 
 _AXES: Mapping[str, tuple[str, ...]] = {
     "token_embd.weight": ("", "columns"),
@@ -195,18 +195,18 @@ _AXES: Mapping[str, tuple[str, ...]] = {
     "ffn_up.bias": ("inner",),
     "ffn_down.bias": ("columns",),
 }
-"""What the axes of each tensor are, rows first; those of a layer without its number."""
+"""The axes of each tensor, rows first. Tensors of a layer are listed without its number."""
 
 
 class Size(NamedTuple):
-    """How long an axis is, and how long it becomes."""
+    """The old and the new length of an axis."""
 
     old: int
     new: int
 
 
 class Widened(Change):
-    """A model's tensors with zeros at their ends. Raises RigError for a model that this would change."""
+    """The change that pads a model's tensors with zeros. Raises RigError if that would alter the results."""
 
     def __init__(self, path: Path, header: Header) -> None:
         architecture = header.architecture
@@ -272,8 +272,8 @@ def widen(
 ) -> DerivedModel:
     """Write the model, its adapter merged, with rows that are multiples of 256, as f32, f16, bf16 or q8_0.
 
-    Without a target it is `MODEL-wide-KIND.gguf` in the models directory. What it computes is the same but
-    for rounding. Raises RigError for a model that does not allow that (see `derive` also).
+    The default target is `MODEL-wide-KIND.gguf` in the models directory. The new file computes the same,
+    except for rounding. Raises RigError for a model that does not allow this (see also `derive`).
     """
     widened = Widened(parent.path, read_header(parent.path))
     changes: list[Change] = [widened]

@@ -1,4 +1,4 @@
-"""Smaller files of a model, made by llama.cpp's own quantizer, perhaps with an importance matrix."""
+"""Making smaller files of a model with llama.cpp's own quantizer and, optionally, an importance matrix."""
 
 import ctypes
 import hashlib
@@ -32,31 +32,31 @@ TYPES = (
     *("q4_1", "q4_0", "iq4_nl", "iq4_xs", "q3_k_l", "q3_k_m", "q3_k_s", "iq3_m", "iq3_s", "q2_k"),
     *("tq2_0", "tq1_0"),
 )
-"""What llama.cpp can make without an importance matrix, from large to small."""
+"""The types that llama.cpp can make without an importance matrix, from large to small."""
 CALIBRATED = (*("iq3_xs", "iq3_xxs", "q2_k_s", "iq2_m", "iq2_s", "iq2_xs", "iq2_xxs", "iq1_m", "iq1_s"),)
-"""What it makes with one alone."""
+"""The types that llama.cpp makes only with an importance matrix."""
 TENSOR_TYPES = (
     *("f32", "f16", "bf16", "q8_0", "q6_k", "q5_k", "q5_1", "q5_0", "q4_k", "q4_1", "q4_0", "iq4_nl"),
     *("iq4_xs", "q3_k", "iq3_s", "iq3_xxs", "q2_k", "iq2_s", "iq2_xs", "iq2_xxs", "iq1_m", "iq1_s"),
     *("tq2_0", "tq1_0"),
 )
-"""What a single tensor can be stored as."""
+"""The types of a single tensor."""
 _CHILD = (sys.executable, "-P", "-m", "rig.tuning.quantize")
 _NEED_IMPORTANCE = ("iq3_xxs", "iq2_s", "iq2_xs", "iq2_xxs", "iq1_m", "iq1_s")
 _WHOLE = ("f32", "f16", "bf16")
 _UNWEIGHTED = ("token_embd.weight", "output.weight")
-"""Tensors that an importance matrix has nothing of."""
+"""Tensors that are not in an importance matrix."""
 
 
 class TensorType(NamedTuple):
-    """The type of the tensors in whose names this regular expression is found."""
+    """A regular expression, and the type of the tensors with a match in their names."""
 
     pattern: str
     kind: str
 
     @classmethod
     def parse(cls, text: str) -> "TensorType":
-        """From `REGEX=TYPE`. Raises RigError."""
+        """Parse `REGEX=TYPE`. Raises RigError."""
         pattern, _, kind = text.rpartition("=")
         kind = kind.lower()
         if not pattern or kind not in TENSOR_TYPES:
@@ -71,7 +71,7 @@ class TensorType(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class QuantizeRecipe:
-    """How a file is quantized: its type, by what importance, and which tensors get another type.
+    """How a file is quantized: its type, the importance matrix, and the tensors with another type.
 
     `embeddings` and `output` are the types of these two tensors; empty leaves them to llama.cpp.
     """
@@ -84,19 +84,19 @@ class QuantizeRecipe:
 
     @property
     def text(self) -> str:
-        """What differs from the type's own mixture; too long for a file's header, the hash of it."""
+        """The deviations from the type's own mixture, or their hash if too long for a file's header."""
         named = (*self.tensors, ("embeddings", self.embeddings), ("output", self.output))
         text = ", ".join(f"{name}={kind}" for name, kind in named if kind)
         return text if len(text.encode()) < 100 else hashlib.sha256(text.encode()).hexdigest()
 
     @property
     def name(self) -> str:
-        """The end of the file's name."""
+        """The ending of the file's name, without the extension."""
         mixture = hashlib.sha256(self.text.encode()).hexdigest()[:6] if self.text else ""
         return "-".join(filter(None, [self.kind, self.matrix.stem if self.matrix else "", mixture]))
 
     def check(self, path: Path, tensors: Sequence[Tensor], matrix: imatrix.ImportanceMatrix | None) -> None:
-        """Raise RigError for what llama.cpp would refuse late, ignore, or die of."""
+        """Raise RigError for anything that llama.cpp would refuse late, ignore, or crash on."""
         if self.text and self.kind in _WHOLE:
             raise RigError(f"types of single tensors have no effect on {self.kind}; choose a quantized type")
         if self.kind in CALIBRATED and matrix is None:
@@ -133,11 +133,11 @@ _FAILURE = re.compile(r"failed to quantize: (.+)|error loading model: (.+)")
 _TENSOR = re.compile(r"\[ *\d+/ *\d+\] +(\S+) +- .*\btype = +(\w+), size = [^>]*(?:-> .*\((\w+)\))?$")
 _NEXT = "the next recipe"
 _ANY = imatrix.ImportanceMatrix({"": np.ones((1, 1), np.float32)}, {"": np.ones(1, np.float32)})
-"""Stands for any matrix where no weight is quantized."""
+"""A stand-in for any importance matrix when nothing is written."""
 
 
 def require_merged(model: ResolvedModel) -> None:
-    """Raise RigError for a model with an adapter: llama.cpp reads nothing but the file."""
+    """Raise RigError for a model with an adapter, as llama.cpp quantizes only the file."""
     if model.adapter is not None:
         raise RigError(
             f"{model.name} is a model with an adapter; merge both into one file first: `rig models merge"
@@ -148,9 +148,9 @@ def require_merged(model: ResolvedModel) -> None:
 def quantize(
     parent: ResolvedModel, recipe: QuantizeRecipe, *, threads: int, progress: OnTensor
 ) -> DerivedModel:
-    """Make `PARENT-RECIPE.gguf` in the models directory. `progress` gets the tensors done and all there are.
+    """Make `PARENT-RECIPE.gguf` in the models directory. `progress` gets the tensors done and their total.
 
-    Raises RigError (see `derive`), also for an importance matrix of another model.
+    Raises RigError for an importance matrix of another model (see also `derive`).
     """
     require_merged(parent)
     matrix = imatrix.read(recipe.matrix) if recipe.matrix else None
@@ -169,7 +169,7 @@ def quantize(
 def _write(
     source: Path, recipe: QuantizeRecipe, threads: int, progress: OnTensor, target: Path, origin: Origin
 ) -> Counter[str]:
-    """Write the file; the tensors that fell back to another type, counted by which."""
+    """Write the file and return how many tensors fell back to another type, by old and new type."""
     task = {"source": source, "recipes": [asdict(recipe)], "target": target}
     task |= {"threads": threads, "metadata": origin.metadata()}
     fell_back: Counter[str] = Counter()
@@ -210,9 +210,9 @@ def _write(
 
 
 def tensor_types(source: Path, recipes: Sequence[QuantizeRecipe]) -> list[dict[str, str]]:
-    """The types, by tensor, that each recipe would give a file, empty if it cannot be made of it.
+    """Return, for each recipe, the types that a file's tensors would get; empty if it cannot be made.
 
-    llama.cpp decides, and writes nothing. Matrices need not be there. Raises RigError.
+    llama.cpp decides this without writing a file. Importance matrices need not exist yet. Raises RigError.
     """
     task = json.dumps({"source": source, "recipes": list(map(asdict, recipes))}, default=str)
     done = subprocess.run(_CHILD, input=task, capture_output=True, text=True, errors="replace")
@@ -232,10 +232,10 @@ def tensor_types(source: Path, recipes: Sequence[QuantizeRecipe]) -> list[dict[s
 def run_quantizer(
     source: str, target: str, *, recipe: QuantizeRecipe, threads: int, metadata: Mapping[str, str | bool]
 ) -> int:
-    """Write `target` from `source`, with these keys added to what it says of itself; llama.cpp's result.
+    """Write `target` from `source`, with this metadata added, and return llama.cpp's status.
 
-    Without a target it only tells what it would do. In a process of its own: it can be stopped in the
-    middle, and llama.cpp may end it over a damaged file.
+    Without a target it only prints what it would do. This runs in a process of its own, which can be stopped
+    at any time, and which llama.cpp may abort over a damaged file.
     """
     import llama_cpp as C
 
@@ -249,7 +249,7 @@ def run_quantizer(
     if recipe.output:
         parameters.output_tensor_type = gguf.GGMLQuantizationType[recipe.output.upper()]
     added: dict[str, str | bool | int] = dict(metadata)
-    kept: list[Any] = []  # what llama.cpp is given pointers to
+    kept: list[Any] = []  # objects that llama.cpp gets pointers to
     if recipe.matrix:
         matrix = imatrix.read(recipe.matrix) if target else _ANY
         means = matrix.means()

@@ -1,8 +1,8 @@
-"""A model made as good as it can be at a size: many candidates, the closest of them played, one kept.
+"""Tuning: making the best file of a model at a size. Many candidates are screened, the closest ones played.
 
-Every stage is kept in a folder as soon as it is through, so that a tuning that was killed goes on there. Half
-of the calibration conversations make the importance matrix and the other half screen the candidates, so that
-a candidate with the matrix looks no better than it is.
+Each finished stage is stored in a folder, so that a tuning that was killed can continue there. One half of
+the calibration conversations makes the importance matrix and the other half screens the candidates, so that
+a candidate with the matrix does not seem better than it is.
 """
 
 import json
@@ -41,31 +41,31 @@ from rig.tuning.quantize import (
 )
 
 PLAYED = 3
-"""Candidates that are played, the closest to the original."""
+"""The number of candidates that are played: those closest to the original."""
 
 Mixture: TypeAlias = tuple[TensorType, ...]
 Making: TypeAlias = Callable[[str], OnTensor]
-"""Told of a file that is being made; what it returns is told of its tensors."""
+"""Called with the name of a file that is being made; returns the callback for its tensors."""
 
 
 _UNUSUAL = ("f32", "f16", "bf16", "tq2_0", "tq1_0")
 KINDS = (*(kind for kind in TYPES if kind not in _UNUSUAL), *CALIBRATED)
-"""The types that are tried where nobody says which: not the whole ones, nor those of ternary models."""
+"""The types that are tried by default: all but the unquantized ones and those of ternary models."""
 MIXTURES: tuple[Mixture, ...] = ((), (TensorType("attn_", "q6_k"),), (TensorType("ffn_down", "q5_k"),))
-"""A type's own mixture, and with more bits for what quantizing hurts most."""
+"""A type's own mixture, and two with more bits for the tensors that quantizing hurts most."""
 MATRIX = Path("matrix")
-"""In a candidate's recipe, the importance matrix that there is none of yet."""
+"""A placeholder in recipes for the importance matrix that does not exist yet."""
 
 _INDIFFERENT = ("q8_0", "tq2_0", "tq1_0")
-"""Types that llama.cpp rounds alike with a matrix and without."""
+"""Types that llama.cpp rounds in the same way with and without a matrix."""
 _ALIGNMENT = 32
 _ADDED = 8_192
-"""More bytes than a file says of its making, besides the traces of what calibrated it."""
+"""An upper bound, in bytes, of a file's metadata on its making, without the traces of its calibration."""
 _TRACE = 192
 
 
 class Candidate(NamedTuple):
-    """A recipe, and the bytes that its file has at most."""
+    """A recipe, and an upper bound of its file's size in bytes."""
 
     recipe: QuantizeRecipe
     size: int
@@ -74,10 +74,10 @@ class Candidate(NamedTuple):
 def candidates(
     path: Path, kinds: Iterable[str], mixtures: Iterable[Mixture], conversations: int
 ) -> list[Candidate]:
-    """What can be made of a file, each type with and without a matrix of so many conversations, largest
-    first. Of recipes that make the same there is one.
+    """Return the candidates that can be made of a file, each type with and without a matrix, largest first.
 
-    Mixtures are left out that no tensor is meant by. Raises RigError, and writes nothing.
+    The matrix is to be made of this many conversations. Only one of several recipes with the same result is
+    kept, and mixtures that match no tensor are left out. Raises RigError, and writes nothing.
     """
     header = read_header(path)
     names = [tensor.name for tensor in header.tensors if len(tensor.shape) > 1]
@@ -105,9 +105,9 @@ def candidates(
 
 
 class Funnel:
-    """A tuning as far as it has come. Raises RigError for one that cannot end well, before anything is made.
+    """A tuning and its state. Raises RigError, before anything is made, for a tuning that cannot succeed.
 
-    `folder` holds its state, the matrix and in the end the card; `options` are those of the run, as stored.
+    `folder` holds its state, the matrix and in the end the card; `options` are the stored options of the run.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class Funnel:
         options: JsonObject,
         notify: Notify,
     ) -> None:
-        """For a file of the screening's model of at most `size` bytes, of these types and mixtures.
+        """Look for a file of the screening's model of at most `size` bytes, with these types and mixtures.
 
         The `most` largest candidates are screened.
         """
@@ -141,7 +141,7 @@ class Funnel:
         self._file = folder / "tune.json"
         asked = {"model": sha256_of(base.path), "size": size, "kinds": kinds}
         asked |= {"mixtures": mixtures, "candidates": most, "options": options}
-        asked = json.loads(json_text(asked))  # as it is read again
+        asked = json.loads(json_text(asked))  # in the form in which it is read back
         self._state: dict[str, Any] = {"asked": asked, "matrix": None, "created": [], "screened": {}}
         if self._file.exists():
             state = read_json(self._file)
@@ -155,7 +155,7 @@ class Funnel:
         self._require_room()
 
     def _require_room(self) -> None:
-        """Raise RigError where the disk does not hold the files that are there at one time."""
+        """Raise RigError if the disk has no room for all files that exist at the same time."""
         largest = [candidate.size for candidate in self._chosen[: PLAYED + 1]]
         there = (self.place(name) for name in self._state["created"])
         needed = sum(largest) - sum(path.stat().st_size for path in there if path.exists())
@@ -169,7 +169,7 @@ class Funnel:
 
     @property
     def text(self) -> str:
-        """How many candidates are left at each stage."""
+        """The number of candidates at each stage, in a line."""
         stages = [f"{len(self.possible)} candidates", f"{len(self.fitting)} under the size"]
         if screened := len(self.screened):
             stages.append(f"{screened} of {len(self._chosen)} screened")
@@ -178,23 +178,23 @@ class Funnel:
         return " > ".join([*stages, *(["1 kept"] if self["kept"] else ())])
 
     def __getitem__(self, name: str) -> Any:
-        """A part of the state, None if there is none yet."""
+        """Return a part of the state; None if there is none yet."""
         return self._state.get(name)
 
     def keep(self, **parts: Any) -> None:
-        """Keep parts of the state on the disk."""
+        """Set parts of the state and write it to the disk."""
         self._state |= parts
         write(json_text(self._state, indent=1) + "\n", self._file, force=True, folders=True)
 
     @property
     def screened(self) -> Mapping[str, JsonObject]:
-        """Of each candidate that is through: its `size`, `divergence`, and `failure` if there is one."""
+        """For each screened candidate its `size`, `divergence` and, if there is one, `failure`."""
         screened: Mapping[str, JsonObject] = self._state["screened"]
         return screened
 
     @property
     def finalists(self) -> list[str]:
-        """The names of the candidates that are the closest to the original, the closest first."""
+        """The names of the candidates that are played, the closest to the original first."""
         return self._closest()[:PLAYED]
 
     def _closest(self) -> list[str]:
@@ -202,27 +202,27 @@ class Funnel:
         return sorted(compared, key=compared.__getitem__)
 
     def calibrate(self, progress: Progress) -> None:
-        """Make the importance matrix, if a candidate needs one and it is not there."""
+        """Make the importance matrix if a candidate needs one and it does not exist."""
         needs_one = any(candidate.recipe.matrix for candidate in self._chosen)
         if not needs_one or (self["matrix"] and (self._folder / self["matrix"]).is_file()):
             return
         half = replace(self._screening, tasks=self._screening.tasks[::2])
-        made = calibrate(half, self._notify, progress)
-        for reason, count in made.left_out.items():
+        calibration = calibrate(half, self._notify, progress)
+        for reason, count in calibration.left_out.items():
             self._notify(f"{counted(count, 'step')} left out: {reason}")
         self._folder.mkdir(parents=True, exist_ok=True)
-        # Its name becomes a part of the candidates' names, and two tunings of a model may differ in it.
-        name = f"tuned_{imatrix.sha256(made.matrix)[:6]}.gguf"
-        imatrix.write(made.matrix, self._folder / name)
+        # The candidates' names contain its name, which has to differ between two tunings of a model.
+        name = f"tuned_{imatrix.sha256(calibration.matrix)[:6]}.gguf"
+        imatrix.write(calibration.matrix, self._folder / name)
         self.keep(matrix=name)
 
     def screen(self, making: Making, progress: Progress) -> Iterator[str]:
-        """Make and screen the candidates that are left, and say of each what came out.
+        """Make and screen the remaining candidates, yielding a line on each result.
 
-        Only those that may be played stay. Raises RigError if none is left.
+        Only the files of candidates that may be played are kept. Raises RigError if every candidate failed.
         """
         recipes = self._recipes()
-        # What failed is tried again, as long as nothing was played.
+        # Failed candidates are tried again, as long as nothing was played.
         done = self.screened if self["run"] else self._closest()
         waiting = {name: recipe for name, recipe in recipes.items() if name not in done}
         half = replace(self._screening, tasks=self._screening.tasks[1::2])
@@ -230,7 +230,7 @@ class Funnel:
             arms = one_by_one(half, self._models(waiting, making), self._notify, progress)
             next(arms)
             for arm in arms:
-                # How far its choices are from the original's, in nats; none if nothing can be compared.
+                # The mean distance of its choices from the original's, in nats; None without comparisons.
                 divergences = [value for step in arm.assessed for value in step.divergences]
                 divergence = fmean(divergences) if divergences else None
                 failure = arm.failure or ("cannot be compared" if divergence is None else None)
@@ -254,7 +254,7 @@ class Funnel:
             yield model
 
     def _through(self, name: str, divergence: float | None, failure: str | None) -> str:
-        """Keep what came out of a candidate, and remove the files that will not be played."""
+        """Store a candidate's result, remove files that will not be played, and return a line about it."""
         path = self.place(name)
         size = path.stat().st_size if path.exists() else None
         row = {"divergence": divergence, "failure": failure, "size": size}
@@ -264,44 +264,44 @@ class Funnel:
 
     def _make(self, name: str, recipe: QuantizeRecipe, making: Making) -> ResolvedModel:
         if not self.place(name).exists() and name not in self["created"]:
-            # Kept before it is there: what was not made here is not removed here.
+            # Stored before the file exists: files that were not made here are never removed.
             self.keep(created=[*self["created"], name])
         threads = self._screening.engine.n_threads
-        made = quantize(self._base, recipe, threads=threads, progress=making(name))
-        if made.entry.size > self._size:
-            raise RigError(f"came out larger than asked for: {size_text(made.entry.size)}")
-        return resolve(str(made.entry.path))
+        derived = quantize(self._base, recipe, threads=threads, progress=making(name))
+        if derived.entry.size > self._size:
+            raise RigError(f"came out larger than asked for: {size_text(derived.entry.size)}")
+        return resolve(str(derived.entry.path))
 
     def choose(self, arms: Sequence[SequentialArm]) -> SequentialArm:
-        """The arm that is kept: one of which the loss is excluded before one of which it is open or shown.
+        """Choose the arm to keep: first one whose loss is excluded, then one that is undecided, then any.
 
-        Of those that are open or shown, the one of which the smallest loss is possible; else the closest to
-        the original. All arms' bounds hold together, so that choosing by them costs nothing.
+        Arms with an excluded loss are ordered by their closeness to the original, the others by the largest
+        loss that their bounds allow. All bounds hold together, so that choosing by them costs nothing.
         """
         order = ("excluded", None, "shown")
 
         def rank(arm: SequentialArm) -> tuple[int, float, int]:
-            found = order.index(arm.judged.found)
-            return found, arm.judged.high if found else 0.0, self.finalists.index(arm.arm)
+            verdict = order.index(arm.judged.found)
+            return verdict, arm.judged.high if verdict else 0.0, self.finalists.index(arm.arm)
 
         return min(arms, key=rank)
 
     def end(self, name: str) -> Path:
-        """Keep this candidate's file alone; where it is."""
+        """Keep only this candidate's file and return its path."""
         self.keep(kept=name)
         self._keep_only([name])
         return self.place(name)
 
     def _keep_only(self, names: Sequence[str]) -> None:
-        """Remove the files of candidates that are through, but for these. Raises RigError, OSError."""
+        """Remove the files of screened candidates, except these. Raises RigError and OSError."""
         entries = local_registry()
-        # Of candidates alone, whatever the state says that was made here.
+        # Only files of candidates, whatever the state lists as made here.
         for name in self._recipes().keys() & self.screened.keys() & set(self["created"]) - set(names):
             if f"{name}.gguf" in entries or self.place(name).exists():
                 remove(f"{name}.gguf")
 
     def _recipes(self) -> dict[str, QuantizeRecipe]:
-        """By the names of their files."""
+        """Return the recipes to screen by the names of their files."""
         recipes = {}
         for recipe, _ in self._chosen:
             real = replace(recipe, matrix=self._folder / self["matrix"]) if recipe.matrix else recipe
@@ -309,5 +309,5 @@ class Funnel:
         return recipes
 
     def place(self, name: str) -> Path:
-        """Where a candidate's file is, or will be."""
+        """Return the path of a candidate's file."""
         return models_directory() / f"{name}.gguf"

@@ -1,6 +1,6 @@
-"""AutoDE's paper (arXiv 2403.11128): its tables, and its result files, read as runs and written.
+"""AutoDE's paper (arXiv 2403.11128): making its tables, reading its result files as runs, and writing them.
 
-A result file has a dialogue in each line. Every file is an arm, every recorded dialogue an episode.
+A result file has one dialogue per line. Each file is an arm, and each recorded dialogue an episode.
 """
 
 import hashlib
@@ -33,13 +33,13 @@ _REASONS = {
     "assistant_failed": "Generation format error",
     "user_failed": "Annotator thought the dialogue is failed",
 }
-"""What is in the reason of a result, by how the conversation ended."""
+"""The text that a result's reason contains, by the conversation's outcome."""
 
 
 class DialogueRecord(DialogueRow):
-    """One dialogue of one trial: what both said without the call, and with a reason where there is none.
+    """One dialogue of one trial: the words of both sides, and the call, or the reason why there is none.
 
-    In upstream's older files the first query is missing (`is_cut`), and so are state and reason.
+    Upstream's older files lack the first query (`is_cut`), the state and the reason.
     """
 
     state: str | None = None
@@ -48,7 +48,7 @@ class DialogueRecord(DialogueRow):
 
     @property
     def success(self) -> bool:
-        """Whether it ended with a call."""
+        """Whether the dialogue ended with a call."""
         return self.state in (None, "success")
 
     @property
@@ -58,21 +58,21 @@ class DialogueRecord(DialogueRow):
 
     @property
     def outcome(self) -> str:
-        """How it ended, by the name of a count of the method's."""
+        """How the dialogue ended, as the name of one of the method's counts."""
         if self.success:
             return "called"
         named = (name for name, text in _REASONS.items() if text in self.reason)
         return next(named, "assistant_failed" if self.reason else "gave_up")
 
     def line(self) -> str:
-        """A line that upstream's scorer reads."""
+        """Return the record as a line that upstream's scorer can read."""
         head = {"uuid": self.uuid, "content": [{"role": role, "message": text} for role, text in self.said]}
         state = "success" if self.success else "failure"
         return json_text({**head, **self.model_dump(exclude={"content"}), "state": state})
 
 
 def record_of(scenario: Scenario, talk: Talk, *, compat: bool) -> DialogueRecord:
-    """A finished conversation as upstream records one."""
+    """Return a finished conversation in upstream's form."""
     row = {
         "uuid": scenario.id,
         "content": [{"role": role, "message": text} for role, text in talk.said],
@@ -87,14 +87,14 @@ def record_of(scenario: Scenario, talk: Talk, *, compat: bool) -> DialogueRecord
 
 
 def read(path: Path) -> Loaded:
-    """The rows of a result file, of either format. Raises RigError if the file cannot be read."""
+    """Read the rows of a result file of either format. Raises RigError if the file cannot be read."""
     faults: list[str] = []
     rows = read_lines(path, lambda value, where: parsed(DialogueRecord, value, where, "a result"), faults)
     return Loaded(list(rows), faults)
 
 
 MAX_ROUNDS = 8
-"""Of all of upstream's experiments."""
+"""The limit in all of upstream's experiments."""
 
 _NAMES = re.compile(r"^(?:u_(?P<user>[a-z0-9]+)_)?a_(?P<assistant>.+?)$")
 _NO_NAME = re.compile(
@@ -105,9 +105,9 @@ _NO_NAME = re.compile(
 def recorded_run(
     files: Sequence[Path], place: Path | None, values: Mapping[str, Any] | None = None
 ) -> RecordedRun:
-    """The results in these files. The dialogues are those of `place`, else of the checkout they lie in.
+    """Read the results in these files. The dialogues are those of `place`, or of the checkout around them.
 
-    Raises RigError if there are no dialogues, and where a file cannot be read or has no result.
+    Raises RigError if there are no dialogues, or if a file cannot be read or has no results.
     """
     if place is None:
         above = (folder for folder in real(files[0]).parents[:3] if checkout.holds_data(folder))
@@ -125,7 +125,7 @@ def recorded_run(
 
 
 def _arm(path: Path, scenarios: Mapping[str, Scenario], faults: list[str], notes: list[str]) -> RecordedArm:
-    """The arm of a file. What cannot be read adds a line to `faults`, what is left out by rule to `notes`."""
+    """Read the arm of a file. Adds unreadable lines to `faults`, and results left out by rule to `notes`."""
     rows = read(path)
     faults += rows.faults
     by_dialogue: dict[str, list[DialogueRecord]] = {}
@@ -156,7 +156,7 @@ def _arm(path: Path, scenarios: Mapping[str, Scenario], faults: list[str], notes
 
 
 def _mode(by_dialogue: Mapping[str, Sequence[DialogueRecord]], scenarios: Mapping[str, Scenario]) -> Mode:
-    """Static is a file whose every dialogue begins with all of the history."""
+    """Return "static" for a file in which every dialogue begins with the whole history, else "dynamic"."""
     begins = (
         tuple(record.said[: len(scenarios[name].history)]) == scenarios[name].history
         or (record.is_cut and tuple(record.said) == scenarios[name].history[1:])
@@ -167,7 +167,7 @@ def _mode(by_dialogue: Mapping[str, Sequence[DialogueRecord]], scenarios: Mappin
 
 
 def _fingerprint(path: Path, settings: AutoDeSettings) -> JsonObject:
-    """What is known about a recorded arm: its file, and the players named in the file's name."""
+    """Return the fingerprint of a recorded arm: its file, and the players that the file's name tells."""
     named = _NAMES.match(path.stem)
     assistant = named["assistant"] if named else path.stem
     user = (named["user"] if named else None) or ("human" if "human" in path.stem else "")
@@ -185,7 +185,7 @@ def _fingerprint(path: Path, settings: AutoDeSettings) -> JsonObject:
 
 
 def turns(record: DialogueRecord, scenario: Scenario, mode: Mode) -> list[PlayedTurn]:
-    """A recorded dialogue as turns that fold into the same conversation with the same end."""
+    """Return a recorded dialogue as turns that rig reads as the same conversation with the same outcome."""
     begun = len(scenario.history) if mode == "static" else 1
     steps = [
         Step(replied(text), role=THE_ASSISTANT if role == ASSISTANT else THE_USER)
@@ -195,7 +195,7 @@ def turns(record: DialogueRecord, scenario: Scenario, mode: Mode) -> list[Played
         steps[-1] = Step(replied(f"{steps[-1].prediction.reply}{DONE}"), role=THE_ASSISTANT)
     if record.outcome not in ("gave_up", "round_limit"):
         steps.append(_last(record, scenario, after=steps[-1].role if steps else THE_USER))
-    # A turn is what the user says, and the assistant's answer. Nobody answers the last words.
+    # A turn is a line of the user and the assistant's answer. The user's last line has no answer.
     by_turn: list[list[Step]] = []
     spoken = 0
     for step in steps:
@@ -207,7 +207,7 @@ def turns(record: DialogueRecord, scenario: Scenario, mode: Mode) -> list[Played
 
 
 def _last(record: DialogueRecord, scenario: Scenario, after: str) -> Step:
-    """How a dialogue ended that did not end with words."""
+    """Return the last step of a dialogue that did not end with words."""
     if record.success:
         call = Call(scenario.call.name, dict(record.slots))
         prediction = called(call.name, call.arguments)
@@ -221,7 +221,7 @@ def _last(record: DialogueRecord, scenario: Scenario, after: str) -> Step:
 
 
 class AutoDEPaper(Paper):
-    """A result file has a dialogue in each line."""
+    """AutoDE's paper, whose result files have one dialogue per line."""
 
     name = "autode"
     methods = ("autode",)

@@ -1,7 +1,7 @@
-"""The tables of AutoDE's paper, made from the arms of a run, and the counts of its case study.
+"""The tables of AutoDE's paper and the counts of its case study, made from the arms of a run.
 
-An arm is a cell: an assistant and a way to evaluate it, which is the user or the static conversation. So
-recorded results and runs of rig's own go into the same tables, beside the figures as the paper prints them.
+Each arm is a cell: an assistant and a way to evaluate it, which is a user or the static conversation. So
+recorded results and rig's own runs share the tables, beside the figures that the paper prints.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ from rig.rates import Vector, agreement
 from rig.rates.agreement import Interval
 
 METHODS = {"gpt35": "GPT 3.5", "llama7b": "Llama 2 7B Chat", "static": "static", "human": "human"}
-"""The ways of evaluating, by what upstream's files call the user agent."""
+"""The ways of evaluating, by the name of the user agent in upstream's files."""
 
 ASSISTANTS = {
     "gpt35": "GPT 3.5",
@@ -29,11 +29,11 @@ ASSISTANTS = {
     "llama70b": "Llama Chat",
     "zephyr_7b_alpha": "Zephyr",
 }
-"""The assistants, by what upstream's files call them."""
+"""The assistants, by their names in upstream's files."""
 
 
 class Published(NamedTuple):
-    """A cell of table 1: the file that it was made of, and its scores; `spread` stands behind the ±."""
+    """A cell of table 1: the file that it was made from, and its scores. `spread` is the number after ±."""
 
     file: str
     precision: str
@@ -69,10 +69,10 @@ TABLE_1 = {
     (assistant, method): Published(*cell)
     for assistant, method, *cell in map(str.split, _TABLE_1.strip().splitlines())
 }
-"""By assistant and way of evaluating."""
+"""The cells of table 1 by assistant and way of evaluating."""
 
 TABLE_2 = {"gpt35": ("0.9869", "0.9923"), "llama7b": ("0.9923", "0.9930"), "static": ("0.8813", "0.8813")}
-"""ICC3 and R of each way of evaluating, against the human one, over all five assistants."""
+"""The ICC3 and R of each way of evaluating against human evaluation, over all five assistants."""
 
 CITED = (
     "Rows marked (paper) are cited from AutoDE's paper (arXiv 2403.11128); its table 2 is over five"
@@ -83,7 +83,7 @@ CITED = (
 STATIC, HUMAN = "static", "human"
 
 LEAST = 3
-"""Assistants from which on a correlation says anything."""
+"""The least number of dialogues for which a correlation is shown."""
 
 RATES = ("precision", "recall", "f1")
 OUTCOMES = ("reluctant", "illusory", "malformed", "gave_up", "user_failed")
@@ -94,8 +94,8 @@ AGAINST_STATIC = ("reluctant", "illusory", "messages")
 class Trials:
     """An assistant evaluated in one way: the counts of each dialogue, trial by trial.
 
-    `label` and `user` name it in tables, with the arm where another has the same assistant and method.
-    `trials` are as many as every dialogue has.
+    `label` and `user` name it in tables, with the arm if another has the same assistant and method. `trials`
+    is the number of trials that every dialogue has.
     """
 
     arm: str
@@ -114,32 +114,32 @@ class Trials:
 
     @property
     def title(self) -> str:
-        """The way of evaluating in words."""
+        """The name of the way of evaluating in tables."""
         return METHODS.get(self.method, self.method)
 
     @property
     def size(self) -> str:
-        """The dialogues and trials that its counts are of."""
+        """The numbers of dialogues and trials, as in "70 x 3"."""
         return f"{len(self.by_task)} x {self.trials}"
 
     def means(self, name: str) -> list[float]:
-        """The mean over dialogues of a count, trial by trial."""
+        """Return the mean of a count over dialogues, for each trial."""
         return [
             fmean(counts[trial].get(name, 0) for counts in self.by_task.values())
             for trial in range(self.trials)
         ]
 
     def mean(self, name: str) -> float:
-        """The mean over trials of the means over dialogues."""
+        """Return the mean of a count over trials and dialogues."""
         return fmean(self.means(name))
 
     def over_trials(self, name: str, tasks: Iterable[str]) -> Vector:
-        """The count in each of these dialogues, a mean over trials."""
+        """Return the mean of a count over trials, for each of these dialogues."""
         return np.array([fmean(counts.get(name, 0) for counts in self.by_task[task]) for task in tasks])
 
 
 def published_tables(scores: Iterable[ArmScore]) -> list[Table]:
-    """Tables 1 and 2, the case study, and how far ways of evaluating agree, grader by grader."""
+    """Make tables 1 and 2, the case study, and the agreement between ways of evaluating, for each grader."""
     by_grader: dict[str, list[ArmScore]] = {}
     for score in scores:
         if score.by_task:
@@ -179,7 +179,7 @@ def _cell(score: ArmScore) -> Trials:
     method = STATIC if of_arm.get("protocol.mode") == STATIC else user or "unknown"
     label, assistant = ASSISTANTS.get(assistant, assistant or score.arm), assistant or score.arm
     paper = TABLE_1.get((assistant, method))
-    # Of what the paper has, only the file that it was made of can stand for it.
+    # Only the file that the paper used can stand for a cell of the paper.
     is_published = paper is None or of_arm.get("model.file") == f"{paper.file}.jsonl"
     trials = min(map(len, score.by_task.values()), default=0)
     names = assistant, method, label, METHODS.get(method, method)
@@ -187,7 +187,7 @@ def _cell(score: ArmScore) -> Trials:
 
 
 def _told_apart(cells: Sequence[Trials]) -> list[Trials]:
-    """The cells, with the arm in the labels of those that have assistant and method in common."""
+    """Return the cells, adding the arm to the labels of those that share assistant and method."""
     places = [cell.place for cell in cells]
     return [
         replace(cell, label=f"{cell.label}, {cell.arm}", user=f"{cell.user} ({cell.arm})")
@@ -220,7 +220,7 @@ def _scores(cells: Sequence[Trials]) -> Iterator[Row]:
 
 
 def _agreements(cells: Sequence[Trials]) -> Iterator[Row]:
-    """Table 2: each way of evaluating against the human one, over the assistants that have both."""
+    """Yield table 2: how each way of evaluating agrees with the human one, over assistants with both."""
     by_method = _by_method(cells)
     human = by_method.get(HUMAN, {})
     for method, ours in by_method.items():
@@ -240,7 +240,7 @@ def _agreements(cells: Sequence[Trials]) -> Iterator[Row]:
 
 
 def _files_note(cells: Sequence[Trials]) -> str:
-    """Which files table 2 is made of, where there are others of the same assistants and users."""
+    """Return a note on the files behind table 2, if there are others of the same assistants and users."""
     others = [cell.arm for cell in cells if not cell.is_published]
     if not others:
         return ""
@@ -254,7 +254,7 @@ def _files_note(cells: Sequence[Trials]) -> str:
 def _beside_published(
     method: str, title: str, human: Mapping[str, Trials], ours: Mapping[str, Trials]
 ) -> Iterator[Row]:
-    """The paper's row, and one of all its assistants, with the paper's F1 for the cells that are missing."""
+    """Yield the paper's row, and one of all its assistants that takes missing cells from the paper."""
     sides = {HUMAN: human, method: ours}
     missing = [[name, way] for way, cells in sides.items() for name in ASSISTANTS if name not in cells]
     count = str(len(ASSISTANTS))
@@ -279,7 +279,7 @@ def _beside_published(
 
 
 def _case_study(cells: Sequence[Trials]) -> Iterator[Row]:
-    """What the paper's case study counts, and by how much it differs from static evaluation."""
+    """Yield the counts of the paper's case study, and their differences from static evaluation."""
     static = _by_method(cells).get(STATIC, {})
     for cell in cells:
         played = len(cell.by_task) * cell.trials
@@ -300,7 +300,7 @@ def _case_study(cells: Sequence[Trials]) -> Iterator[Row]:
 
 
 def _against(cell: Trials, other: Trials) -> tuple[dict[str, float], dict[str, Interval]]:
-    """How much a cell differs from another, and in the dialogues of both, with intervals over these."""
+    """Return the differences between two cells, and their intervals over the dialogues that both have."""
     gaps = {name: cell.mean(name) - other.mean(name) for name in (*OUTCOMES, "messages")}
     tasks = [task for task in cell.by_task if task in other.by_task]
     return gaps, {
@@ -311,7 +311,7 @@ def _against(cell: Trials, other: Trials) -> tuple[dict[str, float], dict[str, I
 
 
 def _by_dialogue(cells: Sequence[Trials]) -> Iterator[Row]:
-    """How far two ways of evaluating an assistant agree, dialogue by dialogue."""
+    """Yield the agreement between two ways of evaluating an assistant, over dialogues."""
     by_assistant: dict[str, list[Trials]] = {}
     for cell in cells:
         by_assistant.setdefault(cell.assistant, []).append(cell)
@@ -333,7 +333,7 @@ def _by_dialogue(cells: Sequence[Trials]) -> Iterator[Row]:
 
 
 def _by_method(cells: Sequence[Trials]) -> dict[str, dict[str, Trials]]:
-    """A cell for each method and assistant, the first of several."""
+    """Return the first published cell of each method and assistant."""
     by_method: dict[str, dict[str, Trials]] = {}
     for cell in cells:
         if cell.is_published:

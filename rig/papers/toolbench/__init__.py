@@ -1,1 +1,1 @@
-"""ToolBench and StableToolBench: answers raw and converted, files of results, leaderboards."""
+"""ToolBench and StableToolBench: raw and converted answers, files of results, and leaderboards."""

@@ -1,6 +1,6 @@
-"""Answers made elsewhere, as a run: ToolBench's files, raw or converted.
+"""Answers made elsewhere as a run: ToolBench's files, raw or converted.
 
-Nobody plays this method. Its tasks are queries, a turn has the steps of an answer, and its counts need no
+This method is never played. Its tasks are queries, a turn has the steps of an answer, and its counts need no
 judge. Every model with answers is an arm.
 
 Folders are read in any of upstream's layouts, and written as files of converted answers. Raw answers are in
@@ -31,11 +31,11 @@ from rig.solutions.solution import FINISH, Finished, Node, Solution, json_value,
 from rig.tasks import ASSISTANT, ExpectedTurn, PlayedTurn, Step
 
 LARGEST = 256 << 20
-"""Bytes of a file that is read."""
+"""The most bytes of a file that is read."""
 
 
 def holds_answers(place: Path) -> bool:
-    """Whether there are answers in a folder or file, told from the first file alone."""
+    """Return whether a folder or file seems to hold answers, reading only the first file."""
     try:
         first = next(_files(place), None)
         data = read_json(first) if first else None
@@ -47,9 +47,9 @@ def holds_answers(place: Path) -> bool:
 def load(
     place: Path, shape: Shape = "seeded", seed: int = SEED, faults: list[str] | None = None
 ) -> list[ModelAnswers]:
-    """All answers in a folder or file, by model and test set. Raises RigError if there are none.
+    """Read all answers in a folder or file, by model and test set. Raises RigError if there are none.
 
-    A file that cannot be read stops it, unless `faults` are asked for, which then have a line on each.
+    Also raises it for a file that cannot be read, unless there is a list of `faults`, which gets a line.
     """
     by_key: dict[tuple[str, str], dict[str, Solution]] = {}
     for path in _files(place):
@@ -72,7 +72,7 @@ def load(
 
 
 def _read(path: Path, shape: Shape, seed: int) -> Iterator[tuple[tuple[str, str], dict[str, Solution]]]:
-    """The answers in a file, with their model and test set. Nothing where it is a file of something else."""
+    """Yield the answers in a file, with their model and test set; nothing if it is another kind of file."""
     data = read_json(path)
     folder = path.absolute().parent
     if is_raw(data):
@@ -85,7 +85,7 @@ def _read(path: Path, shape: Shape, seed: int) -> Iterator[tuple[tuple[str, str]
 
 
 def query_ids(place: Path) -> dict[str, Collection[str]]:
-    """The ids of the queries of each test set, by the files' names. Raises RigError for what has none."""
+    """Read the query ids of each test set, by the name of its file. Raises RigError if there are none."""
     paths = [place] if place.is_file() else sorted(place.glob("*.json"))
     ids: dict[str, Collection[str]] = {}
     for path in paths:
@@ -99,7 +99,7 @@ def query_ids(place: Path) -> dict[str, Collection[str]]:
 
 
 def is_converted(data: Json) -> bool:
-    """Whether this is a file of converted answers."""
+    """Return whether this JSON is a file of converted answers."""
     first = next(iter(data.values()), None) if isinstance(data, dict) else None
     return isinstance(first, dict) and {"query", "available_tools", "answer"} <= first.keys()
 
@@ -113,7 +113,7 @@ def write(answers: Sequence[ModelAnswers], directory: Path) -> list[Path]:
 
 
 def export(rows: Sequence[Finished], directory: Path) -> Sequence[Path]:
-    """Write a run of any method: raw answers, converted answers, and the ids of the queries; all or nothing.
+    """Write a run of any method as raw answers, converted answers and ids of queries: all files or none.
 
     Raises RigError unless the directory is new or empty.
     """
@@ -150,13 +150,13 @@ def _written(text: str, directory: Path, model: str, *names: str) -> Path:
 
 
 def file_name(name: str) -> str:
-    """A name as it can stand in a path."""
+    """Return a name that is safe as one part of a path."""
     safe = name.replace(os.sep, "-").replace("\0", "-").replace(":", "-")
     return safe if safe.strip(".") else "-"
 
 
 def read_json(path: Path) -> Json:
-    """What a JSON file of answers holds, which can be large. Raises RigError if it is not one."""
+    """Read a JSON file of answers, which can be large. Raises RigError if it is not JSON."""
     return files.read_json(path, LARGEST)
 
 
@@ -171,7 +171,7 @@ def _files(place: Path) -> Iterator[Path]:
 
 NAME = "toolbench"
 VERSION = "1"
-"""Of the scores; to be raised with any change that can change one."""
+"""The version of the scores, raised with every change that can alter one."""
 
 DECLARATION = Declaration(
     method=NAME,
@@ -195,14 +195,14 @@ DECLARATION = Declaration(
 
 @dataclass(frozen=True)
 class Recorded(Judgement):
-    """A query with the answers to it that were made elsewhere."""
+    """A query, and the answers to it that were made elsewhere."""
 
     @property
     def facts(self) -> Mapping[str, str]:
         return {"query": self.query_id}
 
     def expected(self, turn: int) -> ExpectedTurn:
-        """The query. What is right nobody knows."""
+        """Return the query. No right answer is known."""
         return ExpectedTurn((self.query,))
 
 
@@ -241,7 +241,7 @@ class ToolBench(Method):
 
 
 def recorded_run(files: Sequence[Path], place: Path | None, values: Mapping[str, Any]) -> RecordedRun:
-    """The answers in files and folders; `place` has the ids of the queries that had to be answered."""
+    """Read answers from files and folders. `place` holds the ids of the queries that had to be answered."""
     shape, seed, faults = checked_shape(values["invalid"]), values["walk_seed"], list[str]()
     by_key: dict[tuple[str, str], dict[str, Solution]] = {}
     for path in files:
@@ -254,7 +254,7 @@ def recorded_run(files: Sequence[Path], place: Path | None, values: Mapping[str,
     for model in dict.fromkeys(model for model, _ in by_key):
         settings = METHOD.settings({**values, "answers_of": model})
         protocol = {f"protocol.{name}": value for name, value in settings.fingerprint.items()}
-        # A query that it had to answer and did not is there, without steps.
+        # A query that the model had to answer, but did not, becomes an episode without steps.
         episodes = [
             (task.name, 0, (PlayedTurn(0, steps_of(task.answers.get(model))),))
             for task in tasks
@@ -265,7 +265,7 @@ def recorded_run(files: Sequence[Path], place: Path | None, values: Mapping[str,
 
 
 def steps_of(solution: Solution | None) -> tuple[Step, ...]:
-    """The nodes below the beginning. Of a tree each says which one it follows, of a chain none does."""
+    """Return the steps after the beginning. In a tree each has the number of its parent, in a chain None."""
     if solution is None:
         return ()
     numbered = list(_numbered(solution.details))
@@ -274,7 +274,7 @@ def steps_of(solution: Solution | None) -> tuple[Step, ...]:
 
 
 def _numbered(roots: Sequence[Node]) -> Iterator[tuple[Node, int]]:
-    """The nodes that are steps, each before those below it, with the number of the one above it."""
+    """Yield the nodes that are steps in depth-first order, each with the number of its parent or -1."""
     waiting = [(root, -1) for root in reversed(roots)]
     number = 0
     while waiting:
@@ -287,7 +287,7 @@ def _numbered(roots: Sequence[Node]) -> Iterator[tuple[Node, int]]:
 
 
 def _step(node: Node, parent: int | None) -> Step:
-    """A node; an error of a tool is one that it reported as ToolBench's do."""
+    """Convert a node to a step. A tool's `error` in ToolBench's form of response is an exception."""
     call = node.call
     if call is None:
         role = node.role if node.role == "user" else ASSISTANT
@@ -305,7 +305,7 @@ def _step(node: Node, parent: int | None) -> Step:
 
 
 def path_of(turns: Sequence[PlayedTurn]) -> list[Step]:
-    """The first step, and of every step the first that follows: what metrics read of a tree."""
+    """Return the path of a tree that metrics read: the first step, and always the first that follows."""
     steps = [step for turn in turns for step in turn.steps]
     path: list[Step] = []
     last = -1
@@ -317,7 +317,7 @@ def path_of(turns: Sequence[PlayedTurn]) -> list[Step]:
 
 
 class ToolBenchSetup(Setup):
-    """Nothing has to be got ready: answers are as they are."""
+    """A setup that prepares nothing, as the answers exist already."""
 
     is_recorded = True
 
@@ -329,7 +329,7 @@ class ToolBenchSetup(Setup):
         raise _not_played(task.name)
 
     def score(self, task: Recorded, turns: Sequence[PlayedTurn], settings: OptionValues) -> Score:
-        """What can be counted of an answer without a judge."""
+        """Count what can be counted in an answer without a judge."""
         solution = self.solution(task, turns, settings)
         calls = [call for turn in turns for call in turn.executed if call.name != FINISH]
         counts = without_judge(solution)
@@ -344,11 +344,11 @@ class ToolBenchSetup(Setup):
     def solution(
         self, task: Recorded, turns: Sequence[PlayedTurn], settings: OptionValues
     ) -> Solution | None:
-        """The answer as its file has it."""
+        """Return the answer as it is in its file."""
         return task.answers.get(settings["answers_of"])
 
     def path(self, task: Recorded, turns: Sequence[PlayedTurn], settings: OptionValues) -> Sequence[Step]:
-        """The steps that are read of a tree."""
+        """Return the steps that metrics read (see `path_of`)."""
         return path_of(turns)
 
 

@@ -1,7 +1,7 @@
-"""Raw answers, as ToolBench's inference writes them, made into solutions, and written of solutions.
+"""Raw answers, as ToolBench's inference writes them: converting them to solutions, and back.
 
 Sources: upstream's `convert_to_answer_format.py`, and StableToolBench's for messages of OpenAI's newer shape.
-What they cannot read is read here: an empty observation, a last call that nobody answered, no messages.
+Unlike these, rig also reads empty observations, a last call without an answer, and answers without messages.
 """
 
 import re
@@ -33,24 +33,24 @@ _METHOD = re.compile(r"(?:CoT@\d+|DFS\w*)$", re.IGNORECASE)
 
 
 def checked_shape(text: str) -> Shape:
-    """The shape of this name. Raises RigError for none."""
+    """Return the text as a shape of answers. Raises RigError if there is none of that name."""
     if text not in get_args(Shape):
         raise RigError(f"no shape of answers is called {text}; choose from: {', '.join(get_args(Shape))}")
     return cast(Shape, text)
 
 
 def is_raw(data: Json) -> bool:
-    """Whether this is a raw answer."""
+    """Return whether this JSON is a raw answer."""
     return isinstance(data, dict) and isinstance(data.get("answer_generation"), dict)
 
 
 def query_id(stem: str) -> str:
-    """The query that a raw answer's file is named after."""
+    """Return the id of the query from the name of a raw answer's file."""
     return stem.partition("_")[0]
 
 
 def method_of(stem: str) -> str:
-    """The way of search that a raw answer's file is named after; all behind the id where none is known."""
+    """Return the way of search from the name of a raw answer's file, or all that follows the id."""
     rest = stem.partition("_")[2]
     match = _METHOD.search(rest)
     return match.group() if match else rest
@@ -108,9 +108,9 @@ class _Raw(Foreign):
 
 
 def convert(data: Json, method: str, where: str, shape: Shape = "seeded", seed: int = SEED) -> Solution:
-    """A raw answer as a solution. Raises RigError if it is not one.
+    """Convert a raw answer to a solution. Raises RigError if it is not a raw answer.
 
-    The walk through each answer is seeded alone, so that none depends on the files beside it.
+    The walk through each answer has a generator of its own, so that it does not depend on other files.
     """
     raw = parsed(_Raw, data, where, "a raw answer")
     generation, messages = raw.answer_generation, raw.answer_generation.train_messages or []
@@ -134,9 +134,9 @@ def convert(data: Json, method: str, where: str, shape: Shape = "seeded", seed: 
 
 
 def _conversation(messages: Sequence[_RawMessage]) -> Iterator[Node]:
-    """The steps of a whole conversation, without its first two messages. A thought beside a call is lost.
+    """Yield the steps of a whole conversation, without its first two messages and thoughts beside calls.
 
-    In the newer shape, what came of a call is found by its id, else in order; none counts behind a Finish.
+    In the newer shape, a call's result is found by its id, else by order. Calls after a Finish are ignored.
     """
     answers = {message.tool_call_id: message for message in messages if message.role == "tool"}
     for number, message in enumerate(messages):
@@ -171,7 +171,7 @@ def _steps(chain: Sequence[_RawNode]) -> Iterator[Node]:
 
 
 def _step(node: _RawNode) -> Node:
-    """A step with all below it. An action and what it was given are one."""
+    """Convert a node with all nodes below it. An action and its input become one step."""
     if node.node_type == "Thought":
         return Node("assistant", _message(node.description), tuple(map(_step, node.children)))
     if node.node_type != "Action":
@@ -181,7 +181,7 @@ def _step(node: _RawNode) -> Node:
 
 
 def _called(node: _RawNode, action_input: _RawNode | None, following: tuple[Node, ...] = ()) -> Node:
-    """A call: its name from one node, its arguments and what was observed from the next, if there is one."""
+    """Make a call from an action, which has its name, and the next node, if any, which has the rest."""
     arguments, observed = (action_input.description, action_input.observation) if action_input else ("", "")
     return tool_node(as_text(node.description), as_text(arguments), as_text(observed), following)
 
@@ -191,7 +191,7 @@ def _message(value: Json) -> Json:
 
 
 def _path(following: tuple[Node, ...], shape: Shape, random: Random) -> tuple[Node, ...]:
-    """One path through a tree: the longest, the first of several, or by chance at every branch."""
+    """Return one path through a tree: the (first) longest one, or a random choice at every branch."""
     depths: dict[int, int] = {}
     if shape == "longest":
         order = [node for root in following for node in root.walk()]
@@ -207,21 +207,21 @@ def _path(following: tuple[Node, ...], shape: Shape, random: Random) -> tuple[No
 
 
 _WAY = re.compile(r"(?:CoT@\d{1,6}|DFS\w*)$")
-"""What ToolBench calls its ways of search, at the end of a method's name."""
+"""ToolBench's names for its ways of search, at the end of a method's name."""
 
 DEPTH = 12
 BUDGET = 200
 DEEPEST = 200
-"""Levels of a tree that is written; Python's own reader of JSON knows no more than some hundreds."""
+"""The most levels of a tree that is written, as Python's JSON reader fails at some hundreds."""
 
 
 def raw_of(
     solution: Solution, tree: Sequence[Node] = (), search: Searched | None = None
 ) -> tuple[str, JsonObject]:
-    """A raw answer, and what ToolBench calls its way of search.
+    """Return the name of ToolBench's way of search, and the raw answer of a solution.
 
-    Without a `search`, a `tree` was searched depth first, and so was an answer that says so of itself; what
-    has none is one chain. It converts to the solution again but for thoughts beside calls.
+    Without a `search`, a `tree` counts as searched depth first, as does an answer whose method says so. All
+    others are one chain. It converts back to the same solution, except for thoughts beside calls.
     """
     way = "" if search else _way(solution.method)
     is_deep = way.startswith("DFS")
@@ -248,13 +248,13 @@ def raw_of(
 
 
 def _way(method: str) -> str:
-    """The way of search that a method's name ends with; of folders such as `chatgpt_dfs`, DFS."""
+    """Return the way of search at the end of a method's name; DFS for folders such as `chatgpt_dfs`."""
     match = _WAY.search(method)
     return match.group() if match else "DFS" if "dfs" in method.casefold() else ""
 
 
 def _searched(solution: Solution, roots: Sequence[Node], search: Searched | None) -> tuple[str, JsonObject]:
-    """A raw answer with the tree that was searched, from its first steps on."""
+    """Return a raw answer with the searched tree, whose first steps are `roots`."""
     is_ended = solution.is_finished and solution.final != "none"
     is_valid = is_ended and solution.final == "answer"
     whole = {**_node("Action Input", "", 0), "io_state": {}, "children": list(map(_branch, roots))}
@@ -278,7 +278,7 @@ def _searched(solution: Solution, roots: Sequence[Node], search: Searched | None
 
 
 def _made(solution: Solution, is_valid: bool, search: Searched | None) -> JsonObject:
-    """What is said about an answer, for any way of searching."""
+    """Return the part of a raw answer that is the same for all ways of search."""
     steps = sum(node.role in ("tool", "assistant") for node in solution.chain)
     return {
         "valid_data": is_valid,
@@ -293,7 +293,7 @@ def _made(solution: Solution, is_valid: bool, search: Searched | None) -> JsonOb
 
 
 def _levels(roots: Sequence[Node]) -> int:
-    """The nodes of the longest path, as raw answers count them, with the root."""
+    """Return how many raw nodes the longest path has, with the root."""
     most, waiting = 1, [(root, 1) for root in roots]
     while waiting:
         node, above = waiting.pop()
@@ -304,7 +304,7 @@ def _levels(roots: Sequence[Node]) -> int:
 
 
 def _branch(node: Node, depth: int = 0) -> JsonObject:
-    """A step with all that follows it: a thought, or an action and what it was given."""
+    """Return the raw nodes of a step and all that follow: a thought, or an action and its input."""
     nodes = list(_nodes([node], depth))
     below = [_branch(child, depth + len(nodes)) for child in node.next]
     for raw in reversed(nodes):
@@ -314,7 +314,7 @@ def _branch(node: Node, depth: int = 0) -> JsonObject:
 
 
 def _nodes(nodes: Sequence[Node], depth: int = 0) -> Iterator[JsonObject]:
-    """The nodes of a chain: a thought is one, a call is two."""
+    """Yield the raw nodes of a chain: one for a thought, two for a call."""
     for node in nodes:
         if (call := node.call) is None:
             depth += 1
@@ -333,7 +333,7 @@ def _node(kind: str, text: str, depth: int) -> JsonObject:
 
 
 def _messages(solution: Solution) -> list[JsonObject]:
-    """The whole conversation, in OpenAI's older form."""
+    """Return the whole conversation as messages in OpenAI's older form."""
     messages: list[JsonObject] = [
         {"role": "system", "content": ""},
         {"role": "user", "content": f"\n{solution.query}\nBegin!\n"},

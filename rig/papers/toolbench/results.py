@@ -1,4 +1,4 @@
-"""Upstream's files of results: pass rates and preferences, as JSON and as tables, read and written.
+"""Reading and writing upstream's files of results: pass rates and preferences, as JSON and as tables.
 
 The tables are separated by tabs and end their lines as `csv` does, byte for byte as upstream writes them.
 """
@@ -28,7 +28,7 @@ from rig.solutions.solution import Solution
 Dialect: TypeAlias = Literal["toolbench", "stabletoolbench"]
 
 TEST_SETS = ("G1_instruction", "G1_category", "G1_tool", "G2_instruction", "G2_category", "G3_instruction")
-"""Upstream's. Files of results are called TEST_SET_MODEL, or TEST_SET_REFERENCE_CANDIDATE."""
+"""Upstream's test sets. Files of results are called TEST_SET_MODEL or TEST_SET_REFERENCE_CANDIDATE."""
 
 _PASS_COLUMNS = {
     "query": "query",
@@ -39,7 +39,7 @@ _PASS_COLUMNS = {
     **{name: name for name in ("model", "query_id", "is_solved")},
     **{name: name for name in ("pass_rate_label", "reason", "not_hallucinate")},
 }
-"""What stands in each column of a table of pass rates, by its name in the rows."""
+"""The columns of a table of pass rates, with the member of a row that each shows."""
 
 _NOT_STABLE = {"solvable", "pass_rate_label", "reason", "not_hallucinate"}
 PASS_HEADER = tuple(_PASS_COLUMNS)
@@ -51,7 +51,7 @@ PREFERENCE_HEADER = (
 
 
 def read_results(path: Path) -> Results:
-    """A file of pass rates or of preferences. Raises RigError for what is neither."""
+    """Read a file of pass rates or of preferences. Raises RigError if it is neither."""
     data = read_json(path)
     rows = data if isinstance(data, dict) else {}
     test_set = next((name for name in TEST_SETS if path.stem.startswith(f"{name}_")), "")
@@ -99,10 +99,10 @@ def _preference_results(path: Path, rows: JsonObject, test_set: str, models: tup
 def write_results(
     rows: Sequence[Judged] | Sequence[Compared], directory: Path, *, raw: bool = False
 ) -> list[Path]:
-    """Write a file and a table for each test set and model, all or none.
+    """Write a file and a table for each test set and model: all of them or none.
 
-    What a spreadsheet would execute in a table is made inert, unless it is wanted `raw`. Raises RigError
-    unless the directory is new or empty.
+    Cells that a spreadsheet would execute are made inert unless `raw` is set. Raises RigError unless the
+    directory is new or empty.
     """
     groups: dict[str, list[Any]] = {}
     for row in rows:
@@ -134,7 +134,7 @@ def _win_texts(rows: Sequence[Compared], raw: bool) -> tuple[str, str]:
 
 
 def pass_json(judged: Mapping[str, Judged]) -> str:
-    """A file of pass rates."""
+    """Return the text of a file of pass rates."""
     rows = {}
     for name, row in judged.items():
         last = row.votes[-1]
@@ -158,9 +158,9 @@ def pass_json(judged: Mapping[str, Judged]) -> str:
 def pass_table(
     rows: Mapping[str, JsonObject], model: str, passes: Mapping[str, bool] | None = None, *, raw: bool = False
 ) -> str:
-    """The table that goes with a file of pass rates, from its rows.
+    """Make the table of a file of pass rates from its rows.
 
-    The votes decide who `passes` (a tie passes), unless it is given.
+    `passes` says which queries pass; without it the votes decide, and a tie passes.
     """
     is_stable = dialect_of(rows) == "stabletoolbench"
     header = [name for name in PASS_HEADER if not (is_stable and name in _NOT_STABLE)]
@@ -177,7 +177,7 @@ def pass_table(
 
 
 def dialect_of(rows: Mapping[str, Json]) -> Dialect | None:
-    """Whose file of pass rates these rows are of; None if they are none."""
+    """Return which project's pass rates these rows are; None if they are not pass rates."""
     first = next(iter(rows.values()), None)
     if not isinstance(first, dict) or "answer_steps" not in first or "is_solved" not in first:
         return None
@@ -185,7 +185,7 @@ def dialect_of(rows: Mapping[str, Json]) -> Dialect | None:
 
 
 _Votes = Annotated[float, Field(strict=True, ge=0, le=1_000_000, allow_inf_nan=False)]
-"""How many votes: whole or, where some were unsure, halves."""
+"""A number of votes: whole or, with unsure votes, in halves."""
 
 
 class _Passes(Foreign):
@@ -204,7 +204,7 @@ class _Statuses(Foreign):
 
 
 def read_passes(rows: Mapping[str, Json], where: str) -> RecordedPasses:
-    """What a file of pass rates says. Raises RigError if it is not one."""
+    """Read the rows of a file of pass rates. Raises RigError if they are not pass rates."""
     what = "a file of pass rates"
     dialect = dialect_of(rows)
     if dialect is None:
@@ -222,7 +222,7 @@ def read_passes(rows: Mapping[str, Json], where: str) -> RecordedPasses:
 
 
 def preference_json(votes: Mapping[str, Preference], reference: str, candidate: str) -> str:
-    """A file of preferences."""
+    """Return the text of a file of preferences."""
     rows = {
         name: {
             reference: _number(vote.reference),
@@ -237,7 +237,7 @@ def preference_json(votes: Mapping[str, Preference], reference: str, candidate: 
 def read_preferences(
     rows: Mapping[str, Json], reference: str, candidate: str, where: str
 ) -> dict[str, Preference]:
-    """The votes of a file of preferences. Raises RigError if it is not one of these two."""
+    """Read the votes in a file of preferences. Raises RigError if they are not on these two models."""
     what = f"votes on {reference} and {candidate}"
     preferences = {}
     for name, row in parsed(dict[str, JsonObject], dict(rows), where, what).items():
@@ -259,7 +259,7 @@ def preference_table(
     *,
     raw: bool = False,
 ) -> str:
-    """The table that belongs to a file of preferences; `solutions` are reference and candidate by query."""
+    """Make the table of a file of preferences; `solutions` are the pairs (reference, candidate) by query."""
     rows = []
     for name, vote in votes.items():
         ours, theirs = solutions[name]
@@ -270,7 +270,7 @@ def preference_table(
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[Any]], raw: bool) -> str:
-    """The table; unless it is wanted `raw`, without cells that a spreadsheet would execute."""
+    """Return rows as tab-separated text. Cells that a spreadsheet would execute are inert unless `raw`."""
     file = io.StringIO(newline="")
     writer = csv.writer(file, delimiter="\t")
     writer.writerow(header)
@@ -279,12 +279,12 @@ def _table(header: Sequence[str], rows: Iterable[Sequence[Any]], raw: bool) -> s
 
 
 def _number(value: float) -> int | float:
-    """A whole number without a decimal point, as upstream counts."""
+    """Return a whole number as an int, as upstream writes it."""
     return int(value) if float(value).is_integer() else value
 
 
 def leaderboard_text(rows: Sequence[Standing]) -> str:
-    """The file of a leaderboard. Every method has one row, and methods are ordered by their win rate.
+    """Return a leaderboard as CSV, with one row for each method, ordered by win rate.
 
     A name that a spreadsheet would take for a formula is made inert.
     """
@@ -301,7 +301,7 @@ def leaderboard_text(rows: Sequence[Standing]) -> str:
 
 
 def parse_leaderboard(text: str, where: str) -> list[Standing]:
-    """The rows of a leaderboard, the last of several for one method. Raises RigError if it is not one."""
+    """Parse a leaderboard; the last of several rows for a method counts. Raises RigError if it is not one."""
     reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff")))
     try:
         names = reader.fieldnames or ()
@@ -336,12 +336,12 @@ def _finite(text: str | None) -> float:
 
 
 def _error(text: str | None) -> float:
-    """A standard error; NaN where there is none, as upstream leaves them out."""
+    """Return a standard error; NaN for an empty cell, as upstream leaves some out."""
     return _finite(text) if text else nan
 
 
 class ToolBenchPaper(Paper):
-    """Files that ToolBench's own scripts read and write."""
+    """ToolBench's paper: the files that its own scripts read and write."""
 
     name = "toolbench"
     methods = ("toolbench",)

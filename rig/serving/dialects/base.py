@@ -1,7 +1,7 @@
-"""How servers are spoken to: what all have in common, and what a dialect says in its own way.
+"""The dialects of servers: what all servers have in common, and what each program does in its own way.
 
 All answer `POST /v1/chat/completions` with tools, as OpenAI's API does. A dialect is one class and one
-registration (`rig.plugins`); the defaults are what a server does not offer.
+registration (`rig.plugins`). The defaults suit a server that offers nothing more.
 """
 
 from abc import ABC, abstractmethod
@@ -20,16 +20,16 @@ OPENAI: Mapping[str, str] = {
     "presence_penalty": "presence_penalty",
     "frequency_penalty": "frequency_penalty",
 }
-"""Settings of sampling (`Sampling`), by what requests call them."""
+"""The names that requests have for settings of sampling (`Sampling`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a server says of itself and of one model. What it does not say is empty or None.
+    """What a server says about itself and one model. What it does not say is empty or None.
 
-    `n_ctx` is the context of one request, `slots` how many requests are answered at once. `defaults` are the
-    settings of sampling that hold where a request says nothing. `takes_tools`: whether requests may have
-    tools, and answers have calls.
+    `n_ctx` is the context of one request in tokens, and `slots` the number of requests answered at once.
+    `defaults` are the settings of sampling that apply if a request does not set them. `takes_tools` is
+    whether requests may have tools, and answers calls.
     """
 
     model: str = ""
@@ -43,61 +43,61 @@ class Identity:
 
 
 class Dialect(ABC):
-    """How one program that serves models is spoken to."""
+    """The way to talk to one program that serves models."""
 
     name: ClassVar[str]
     samplers: ClassVar[Mapping[str, str]] = OPENAI
     takes_tool_choice: ClassVar[bool] = True
     thinking: ClassVar[tuple[JsonObject, JsonObject] | None] = None
-    """What a request says to have the model think, and to have it not."""
+    """The members of a request that switch thinking on, and those that switch it off."""
     by_template: ClassVar[tuple[JsonObject, JsonObject]] = (
         {"chat_template_kwargs": {"enable_thinking": True}},
         {"chat_template_kwargs": {"enable_thinking": False}},
     )
-    """The same where chat templates are told."""
+    """The same for servers that pass the switch to the chat template."""
     tells_logprobs: ClassVar[bool] = True
     insight: ClassVar[JsonObject] = {}
-    """What a request says for the answer to have an inside."""
+    """The members of a request that make the answer carry what `inside` reads."""
     extras: ClassVar[JsonObject] = {}
-    """What every request says besides."""
+    """Further members of every request."""
 
     @abstractmethod
     def recognises(self, client: HttpClient) -> bool:
-        """Whether a server is of this kind."""
+        """Return whether a server is of this kind."""
 
     @abstractmethod
     def identify(self, client: HttpClient, model: str) -> Identity:
-        """What the server says of itself now. Raises ServerFault."""
+        """Ask the server what it is now. Raises ServerFault."""
 
     def prompt(self, client: HttpClient, body: JsonObject) -> str | None:
-        """The prompt that a request becomes, as text; None if the server does not tell."""
+        """Return the text of the prompt that a request becomes; None if the server does not say."""
         return None
 
     def tokens(self, client: HttpClient, body: JsonObject) -> Sequence[int] | None:
-        """The same as token ids."""
+        """Return the token ids of the prompt that a request becomes; None if the server does not say."""
         return None
 
     def scored(
         self, client: HttpClient, body: JsonObject, prompt: Sequence[int], count: int
     ) -> list["ScoredToken"]:
-        """The likeliest tokens at the first `count` places of a greedy answer; empty if it tells none.
+        """Return the likeliest tokens at the first `count` places of a greedy answer; empty if not available.
 
-        A dialect that can takes the prompt's tokens as they are instead of the request.
+        Dialects that can send the tokens of the `prompt` do so, instead of the request's messages.
         """
         asked = {**body, "stream": False, "logprobs": True, "top_logprobs": 10, "max_tokens": count}
-        # Some have to be started with an option for that.
+        # Some servers have to be started with an option for log probabilities.
         answer = client.ask("/v1/chat/completions", asked) if self.tells_logprobs else {}
         return scored_content((answer.get("choices") or [{}])[0])
 
     def inside(self, answer: JsonObject) -> JsonObject:
-        """How a whole answer came about: its `prompt`, `content`, `truncated`, `tokens`, `settings`.
+        """Return how an answer was made: its `prompt`, `content`, `truncated`, `tokens` and `settings`.
 
-        The text of the prompt and of the answer are those before any parsing; `settings` are of sampling.
+        `prompt` and `content` are the texts before any parsing; `settings` are those of sampling.
         """
         return {}
 
     def sampling(self, sampling: Sampling) -> JsonObject:
-        """The settings of sampling as a request has them. Raises RigError for one that would be ignored."""
+        """Return the settings of sampling as members of a request. Raises RigError for an ignored one."""
         ignored = sorted(sampling.model_fields_set & sampling.changed.keys() - self.samplers.keys())
         if ignored:
             names = ", ".join(ignored)
@@ -107,9 +107,9 @@ class Dialect(ABC):
 
 @dataclass(frozen=True, slots=True)
 class ScoredToken:
-    """A place of an answer: the token there, and the likeliest ones with natural logarithms of probability.
+    """A place of an answer: the token there, and the likeliest ones with their natural log probabilities.
 
-    Tokens are ids where the server tells them, else their bytes.
+    Tokens are ids if the server sends them, else their bytes.
     """
 
     token: int | bytes
@@ -117,18 +117,18 @@ class ScoredToken:
 
 
 def models(client: HttpClient) -> list[JsonObject]:
-    """What `/v1/models` lists. Raises ServerFault."""
+    """Return the entries of `/v1/models`. Raises ServerFault."""
     return listed(client.get("/v1/models"))
 
 
 def listed(answer: Json) -> list[JsonObject]:
-    """The objects of the list that such an answer holds; none if it holds no list."""
+    """Return the objects in the `data` list of an answer; none if it has no such list."""
     entries = answer.get("data") if isinstance(answer, dict) else None
     return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
 
 
 def choose_model(client: HttpClient, name: str) -> JsonObject:
-    """The entry of `/v1/models` that is meant. Raises RigError if that is not clear."""
+    """Return the entry of `/v1/models` with this name, or the only one. Raises RigError if none is clear."""
     entries = models(client)
     names = [str(entry.get("id")) for entry in entries]
     pairs = zip(names, entries, strict=True)
@@ -143,7 +143,7 @@ def choose_model(client: HttpClient, name: str) -> JsonObject:
 
 
 def scored_content(choice: Json) -> list[ScoredToken]:
-    """The places of an answer in OpenAI's `logprobs`."""
+    """Read the places of an answer from OpenAI's `logprobs`."""
     logprobs = choice.get("logprobs") if isinstance(choice, dict) else None
     content = logprobs.get("content") if isinstance(logprobs, dict) else None
     return [

@@ -1,4 +1,4 @@
-"""The programs that rig knows to serve models, each in its own dialect."""
+"""The dialects of the programs that rig knows to serve models."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -14,7 +14,7 @@ from rig.serving.wire.client import HttpClient, ServerFault
 
 
 class LlamaServer(Dialect):
-    """It tells everything: the prompt, the settings in force, and the text before any parsing."""
+    """llama.cpp's server, which shows the prompt, the settings in force, and the text before any parsing."""
 
     name = "llama-server"
     samplers: ClassVar[Mapping[str, str]] = {
@@ -76,7 +76,7 @@ class LlamaServer(Dialect):
 
 
 class LlamaCppPython(Dialect):
-    """It shows tools to the model, and leaves calls in the text. A second request interrupts the first."""
+    """llama-cpp-python: shows tools but leaves calls in the text. A second request interrupts the first."""
 
     name = "llama-cpp-python"
     samplers: ClassVar[Mapping[str, str]] = {
@@ -101,7 +101,7 @@ class LlamaCppPython(Dialect):
 
 
 class Ollama(Dialect):
-    """It ignores `tool_choice` and most settings of sampling, and cuts long prompts without a word."""
+    """Ollama, which ignores `tool_choice` and most settings of sampling, and cuts long prompts silently."""
 
     name = "ollama"
     takes_tool_choice = False
@@ -134,7 +134,7 @@ class Ollama(Dialect):
 
 
 class LmStudio(Dialect):
-    """It tells neither prompts nor tokens, and renames tools to snake case."""
+    """LM Studio, which shows neither prompts nor tokens, and renames tools to snake case."""
 
     name = "lm-studio"
     tells_logprobs = False
@@ -165,7 +165,7 @@ class LmStudio(Dialect):
 
 
 class Vllm(Dialect):
-    """It tells the exact tokens of a prompt. Tools need `--enable-auto-tool-choice` and a parser."""
+    """vLLM, which shows the exact tokens of a prompt. Tools need `--enable-auto-tool-choice` and a parser."""
 
     name = "vllm"
     samplers: ClassVar[Mapping[str, str]] = {

@@ -11,16 +11,16 @@ _PORTS = {"http": 80, "https": 443}
 
 
 def is_loopback(ip: str) -> bool:
-    """Whether nobody off this machine can reach an address; `::ffff:127.0.0.1` is one of IPv4."""
+    """Return whether only this machine can reach an IP address; `::ffff:127.0.0.1` counts as IPv4."""
     address = ip_address(ip.partition("%")[0])
     return (getattr(address, "ipv4_mapped", None) or address).is_loopback
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a model is served. `model` is its name there, empty where the server has only one.
+    """The address of a served model. `model` is its name there, which may be empty if there is only one.
 
-    `path` is what comes before `/v1`, mostly nothing.
+    `path` is what precedes `/v1`, which is mostly nothing.
     """
 
     scheme: str
@@ -31,7 +31,7 @@ class Address:
 
     @classmethod
     def parse(cls, text: str) -> "Address":
-        """Read `URL` or `URL#NAME`. Raises RigError for what is none."""
+        """Parse `URL` or `URL#NAME`. Raises RigError for any other text."""
         fault = f"{text.rpartition('@')[2]!a}: give a server as http://127.0.0.1:8080"
         try:
             parts = urlsplit(text)
@@ -58,10 +58,10 @@ class Address:
         return f"{self.origin}#{self.model}" if self.model else self.origin
 
     def targets(self) -> tuple[str, ...]:
-        """What to connect to: addresses of this machine, or a host that the user allowed.
+        """Return the hosts to connect to: addresses of this machine, or a host that the user allowed.
 
-        No name is looked up for this machine, so no name can lead anywhere else. Raises RigError for a host
-        that was not allowed.
+        "localhost" is not looked up, so it cannot lead to another machine. Raises RigError for a host that
+        was not allowed.
         """
         if self.host.lower() == "localhost":
             return "127.0.0.1", "::1"

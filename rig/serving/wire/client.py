@@ -1,4 +1,4 @@
-"""HTTP to one server: no proxies, no redirects, no cookies, and every answer bounded in size and time."""
+"""HTTP to one server: no proxies, no redirects, no cookies, and a limit on the size and time of answers."""
 
 import json
 import socket
@@ -16,19 +16,19 @@ from rig.serving.wire.address import Address
 
 CONNECT_S = 5.0
 TOLD_S = 20.0
-"""Seconds that a server may take to tell what it is."""
+"""Seconds that a server may take to answer a GET request."""
 PAUSES_S = (0.5, 2.0, 5.0)
-"""Before each further try, where a server is busy or still loading."""
+"""Seconds to wait before each further try if a server is busy or still loading."""
 LARGEST = 8 * 2**20
-"""Bytes of an answer that is not generated."""
+"""The most bytes of an answer that is not generated."""
 LONGEST_LINE = 2**20
-"""Bytes of one event of a stream."""
+"""The most bytes of one event of a stream."""
 _BUSY = (429, 503)
 _TOO_LONG = ("exceed_context_size", "context_length", "context size", "context length", "context window")
 
 
 class ServerFault(Exception):
-    """A request that got no usable answer: of what kind, why in one line, and the status if there was one."""
+    """A request got no usable answer: the kind of fault, the reason in one line, and the status if any."""
 
     def __init__(self, kind: ErrorKind, detail: str, status: int | None = None) -> None:
         super().__init__(" ".join(detail.split())[:400])
@@ -37,18 +37,18 @@ class ServerFault(Exception):
 
     @property
     def is_final(self) -> bool:
-        """Whether asking again would get the same: the request is refused, or was retried already."""
+        """Whether another try is useless: the server refuses the request, or it was retried already."""
         return self.status is not None and (self.status < 500 or self.status in _BUSY)
 
 
 class Unreachable(ServerFault):
-    """Nobody listens at the address."""
+    """No server listens at the address."""
 
 
 class HttpClient:
-    """Speaks to the server at one address, with several requests at once where threads do.
+    """A client of the server at one address. Several threads can use it at once.
 
-    Raises RigError where the host is not allowed. `timeout_s` is the most that any answer may take.
+    Raises RigError if the host is not allowed. `timeout_s` is the most that any answer may take.
     """
 
     def __init__(self, address: Address, timeout_s: float) -> None:
@@ -60,18 +60,18 @@ class HttpClient:
         self._sockets: set[socket.socket] = set()
 
     def stop(self) -> None:
-        """End all requests, those of other threads too."""
+        """End all requests, including those of other threads."""
         for open_socket in tuple(self._sockets):
             with suppress(OSError):
                 open_socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Stop, for good."""
+        """End all requests and close the client."""
         self.stop()
         self._http.close()
 
     def find(self) -> None:
-        """Choose the address that listens. Raises RigError if none does."""
+        """Choose the first target that a server listens at. Raises RigError if there is none."""
         for target in self._targets:
             with suppress(OSError):
                 socket.create_connection((target, self.address.port), CONNECT_S).close()
@@ -82,16 +82,16 @@ class HttpClient:
         )
 
     def get(self, path: str) -> Json:
-        """The JSON at a path. Raises ServerFault."""
+        """GET a path and return its JSON. Raises ServerFault."""
         return self.post(path, None)
 
     def post(self, path: str, body: JsonObject | None) -> Json:
-        """The JSON that a request is answered with. Raises ServerFault."""
+        """POST a request (GET without a body) and return the JSON of the answer. Raises ServerFault."""
         with self._answer(path, body, LARGEST) as (_, chunks):
             return _parsed(b"".join(chunks))
 
     def try_get(self, path: str) -> JsonObject:
-        """The JSON object at a path; an empty one if there is none. Raises ServerFault if no answer comes."""
+        """GET a JSON object; an empty one if there is none. Raises ServerFault if no answer comes in time."""
         try:
             value = self.get(path)
         except ServerFault as fault:
@@ -101,16 +101,16 @@ class HttpClient:
         return value if isinstance(value, dict) else {}
 
     def ask(self, path: str, body: JsonObject) -> JsonObject:
-        """The JSON object that a request is answered with; an empty one if it is refused, or fails."""
+        """POST a request and return the JSON object of the answer; an empty one if the request fails."""
         with suppress(ServerFault):
             value = self.post(path, body)
             return value if isinstance(value, dict) else {}
         return {}
 
     def stream(self, path: str, body: JsonObject, most: int) -> Iterator[JsonObject]:
-        """The events of a streamed answer of `most` bytes at most, or its one object. Raises ServerFault.
+        """Yield the events of a streamed answer, or its one object; at most `most` bytes. Raises ServerFault.
 
-        A server that is busy is asked again a few times, as long as it has not begun to answer.
+        A busy server is asked again a few times, as long as it has not begun to answer.
         """
         for pause in (*PAUSES_S, None):
             try:
@@ -129,7 +129,7 @@ class HttpClient:
     def _answer(
         self, path: str, body: JsonObject | None, most: int
     ) -> Iterator[tuple[httpx.Response, Iterator[bytes]]]:
-        """A response whose status is that of success, and its bytes."""
+        """A context with a successful response and its bytes. Raises ServerFault for any other status."""
         limit = self.timeout_s if body is not None else min(self.timeout_s, TOLD_S)
         until = monotonic() + limit
         with _translated(limit), self._request(path, body, limit) as response:
@@ -160,7 +160,7 @@ class HttpClient:
 
 @contextmanager
 def _translated(timeout_s: float) -> Iterator[None]:
-    """What goes wrong on the way as a ServerFault."""
+    """A context that turns errors of the connection into a ServerFault."""
     try:
         yield
     except httpx.ConnectError as error:
@@ -173,7 +173,7 @@ def _translated(timeout_s: float) -> Iterator[None]:
         raise ServerFault(kind, f"broken HTTP: {error}") from error
     except (httpx.HTTPError, httpx.StreamError, OSError) as error:
         raise ServerFault(ErrorKind.CONNECTION, f"the connection was lost: {error}") from error
-    except RuntimeError as error:  # httpx says so of a client that was closed meanwhile
+    except RuntimeError as error:  # httpx raises it if the client was closed meanwhile
         raise ServerFault(ErrorKind.CONNECTION, str(error)) from error
 
 
@@ -204,7 +204,7 @@ def _refuse(response: httpx.Response, body: bytes) -> NoReturn:
 
 
 def message_of(body: bytes) -> str:
-    """The reason in an answer of an error, whichever way the server gives it."""
+    """Return the reason from the body of an error, in any of the shapes that servers use."""
     try:
         value: Any = _parsed(body)
     except ServerFault:
@@ -235,7 +235,7 @@ def _object(body: bytes) -> JsonObject:
 
 
 def _events(chunks: Iterator[bytes]) -> Iterator[JsonObject]:
-    """The data of server-sent events as JSON objects, up to `[DONE]` or the end."""
+    """Yield the data of server-sent events as JSON objects, up to `[DONE]` or the end."""
     rest = bytearray()
     for chunk in chunks:
         rest += chunk
