@@ -96,8 +96,8 @@ class Player(Control):
         self.set_speed(min((speed for speed in SPEEDS if speed > self.speed), default=SPEEDS[-1]))
 
     def slower(self) -> None:
-        """Play at the next lower speed."""
-        self.set_speed(max((speed for speed in SPEEDS if speed < self.speed), default=SPEEDS[0]))
+        """Play at the next lower speed of `SPEEDS`, or go on at this one if there is none."""
+        self.set_speed(max((speed for speed in SPEEDS if speed < self.speed), default=self.speed))
 
     def step(self) -> None:
         """Show the rest of the current turn, or the whole next one, and pause there."""

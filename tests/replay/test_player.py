@@ -137,6 +137,9 @@ def test_speeds_go_up_and_down_within_their_bounds(slow: Path) -> None:
     for _ in range(9):
         player.slower()
     assert player.speed == SPEEDS[0]
+    player.set_speed(0.1)
+    player.slower()
+    assert player.speed == 0.1
 
 
 def test_a_step_shows_one_turn_whole_and_waits(slow: Path, play: Callable[[Player], Playing]) -> None:
