@@ -1,6 +1,7 @@
 """The shipped suites held to what they promise, besides being sound."""
 
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from conversations.annotations import check_annotations
@@ -8,6 +9,7 @@ from conversations.reading import Reading
 from conversations.rules import SuiteRules, check_rules
 
 from rig.methods.tooltalk.check import Defect, DirectoryReport, check_directory
+from rig.methods.tooltalk.conversations import load_directory
 from rig.tooltalk import TOOLTALK
 from rig.tooltalk.world import World
 
@@ -24,7 +26,11 @@ class SuiteReport:
 def check_suite(directory: Path, world: World, suite: str, rules: SuiteRules) -> SuiteReport:
     """Check a directory as `rig check` does, and hold its conversations to these rules."""
     report = check_directory(directory, world, TOOLTALK)
-    readings = tuple(Reading(conversation, calls) for conversation, calls in report.replayed)
+    calls = iter(report.calls)
+    readings = tuple(
+        Reading(conversation, tuple(islice(calls, len(conversation.ground_truth))))
+        for conversation in load_directory(directory)
+    )
     annotations = (
         fault for each in readings for fault in check_annotations(f"{each.conversation.name}.json", each)
     )

@@ -21,7 +21,7 @@ def test_the_shipped_suites_keep_their_promises(suite: str, world: World) -> Non
     report = check_suite(CONVERSATIONS / suite, world, suite, RULES[suite])
     assert [str(fault) for fault in report.faults] == []
     assert report.sound.reproduced == len(report.sound.calls)
-    assert report.sound.conversations == RULES[suite].conversations
+    assert report.sound.tasks == RULES[suite].conversations
     assert {each.executed.name for each in report.sound.calls} == set(TOOLTALK.tools)
 
 

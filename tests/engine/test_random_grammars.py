@@ -76,7 +76,7 @@ def check(engines: Engines, seed: int, seen: Counter[str]) -> None:
         if verdicts["llguidance"]:
             assert verdicts["llguidance, any order"], text
         if any(verdicts.values()):
-            form.parse(text)
+            form.read(text)
         seen["accepted" if verdicts["llguidance"] else "refused"] += 1
 
 

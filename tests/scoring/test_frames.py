@@ -255,7 +255,7 @@ def test_answers_that_cannot_be_read_or_written(tmp_path: Path) -> None:
 
 def test_a_last_line_without_an_end_is_kept_where_it_is_whole(tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
-    file.write_text(json.dumps(Answer("a", "b", same=True).as_json()))
+    file.write_text(json.dumps(Answer("a", "b", same=True)._asdict()))
     add_answers(file, [Answer("c", "d", same=False)])
     found = read_answers(file)
     assert (len(found), found.of("b", "a"), found.of("c", "d")) == (2, True, False)

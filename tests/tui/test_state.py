@@ -51,7 +51,7 @@ def check(state: RunState) -> None:
         entries = one.transcript.entries if one.transcript else []
         assert not any(isinstance(entry, Draft) for entry in entries[:-1])
         assert (one.status is signs.WAITING) <= (not entries or isinstance(entries[-1], NoticeLine))
-        assert one.status.over == any(isinstance(entry, Ended) for entry in entries)
+        assert one.over == any(isinstance(entry, Ended) for entry in entries)
         assert one.turns_done <= len(one.expected) <= max(one.turns, one.turns_done)
         assert {e.place for turn in one.expected for e in turn} >= set(one.holds.values())
 
@@ -268,7 +268,7 @@ def test_a_resumed_run_knows_what_was_over_before(stream: Callable[..., Any]) ->
         Cell(0, run.names[4], 0, 3, 0),
     )
     state = folded([*run.events, StoredBefore(cells)])
-    assert [one.status.value.word for one in state.conversations.values()] == [
+    assert [one.status.word for one in state.conversations.values()] == [
         *("success", "failed", "error", "waiting", "waiting")
     ]
     assert state.failures == 2
