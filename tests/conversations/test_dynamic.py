@@ -92,10 +92,10 @@ def test_what_is_no_scenario_is_one_fault(tmp_path: Path, change: dict[str, obje
     data = json.loads((DYNAMIC / "home.json").read_text(encoding="utf-8"))
     row = {name: value for name, value in {**data["scenarios"][0], **change}.items() if value is not None}
     (tmp_path / "home.json").write_text(json.dumps({**data, "scenarios": [row]}), encoding="utf-8")
-    _, count, found = AutoDE().check(tmp_path)
-    assert count == 0
-    assert len(found) == 1
-    assert (fault if change.get("query", 1) else "it has no query") in found[0]
+    report = AutoDE().check(tmp_path)
+    assert report.tasks == 0
+    assert len(report.faults) == 1
+    assert (fault if change.get("query", 1) else "it has no query") in report.faults[0]
 
 
 def test_whoever_asks_only_for_what_is_required_can_make_every_call() -> None:
