@@ -182,7 +182,7 @@ class PlayedConversation(ConversationRecord):
     @property
     def transcript(self) -> Transcript:
         """The conversation with the turns played so far, and what was expected."""
-        with self._run._reading() as runs:
+        with self._run._store._reading() as runs:
             stored = runs.get(self.run, sums=False)
             return runs.transcript(stored, self.conversation, self._position, self.repeat)
 
@@ -217,12 +217,12 @@ class PlayedArm(FlatRecord):
     @property
     def scores(self) -> RecordTable[ConversationScore]:
         """The scores of the arm, a record for each conversation and repeat."""
-        return self._store.run(self.run).scores.where(arm=self.arm)
+        return self._store._scores(self.run).where(arm=self.arm)
 
     @property
     def steps(self) -> RecordTable[PlayedStep]:
         """The steps of the arm, in order."""
-        return self._store.run(self.run).steps.where(arm=self.arm)
+        return self._store._steps(self.run).where(arm=self.arm)
 
     def to_dict(self) -> JsonObject:
         """Return names, rates and speed, without the fingerprint, which has dozens of settings."""
@@ -244,14 +244,10 @@ class Run(FlatRecord):
     arms: RecordTable[PlayedArm] = field(repr=False)
     _store: "Store" = field(repr=False, compare=False)
 
-    def _reading(self) -> AbstractContextManager[Runs]:
-        """Open the store for reading."""
-        return Runs.open(self._store.path, self._store.graded_by)
-
     @property
     def conversations(self) -> RecordTable[PlayedConversation]:
         """Every conversation of every arm and repeat, in the order in which they are run."""
-        with self._reading() as runs:
+        with self._store._reading() as runs:
             stored = runs.get(self.id)
             suites = {task.name: task.suite for task in runs.conversations(stored)}
             succeeded = stored.declaration.succeeded
@@ -276,37 +272,16 @@ class Run(FlatRecord):
     @property
     def scores(self) -> RecordTable[ConversationScore]:
         """A record for each finished conversation, arm and repeat."""
-        with self._reading() as runs:
-            stored = runs.get(self.id)
-            declaration = stored.declaration
-            scores = [
-                ConversationScore(
-                    run=self.id,
-                    arm=arm.name,
-                    suite=cell.suite,
-                    conversation=cell.conversation,
-                    repeat=cell.repeat,
-                    success=declaration.succeeded(cell.counts),
-                    unclear=round(cell.counts.get("unclear", 0)),
-                    rates=declaration.rates(cell.counts),
-                    counts=cell.counts,
-                    errors=cell.errors,
-                )
-                for arm in stored.arms
-                if arm.grader is not None
-                for cell in runs.scored_cells(stored, arm.grader, [arm.position])
-            ]
-        return RecordTable(scores)
+        return self._store._scores(self.id)
 
     @property
     def steps(self) -> RecordTable[PlayedStep]:
         """Every step of every arm, in the order of the run."""
-        return RecordTable(map(_step, self.rows("steps")))
+        return self._store._steps(self.id)
 
     def rows(self, view: str) -> list[JsonObject]:
         """Return the rows of a view of the store, as `rig export --rows` has them: `calls`, `flips`, …"""
-        with self._reading() as runs:
-            return list(runs.view(view, runs.get(self.id, sums=False)))
+        return self._store._rows(self.id, view)
 
     def compare(self, **question: Any) -> Comparison:
         """Compare the arms with the first, or with `baseline`. Takes what `Store.compare` does."""
@@ -328,12 +303,12 @@ class Store:
     @property
     def runs(self) -> RecordTable[Run]:
         """Every run, newest first."""
-        with Runs.open(self.path, self.graded_by) as runs:
+        with self._reading() as runs:
             return RecordTable(map(self._run, runs.all()))
 
     def run(self, text: str = "latest") -> Run:
         """Return the run with this id, name or beginning of an id. Raises RigError unless one run matches."""
-        with Runs.open(self.path, self.graded_by) as runs:
+        with self._reading() as runs:
             return self._run(runs.get(text))
 
     def compare(self, *addresses: str, **question: Any) -> Comparison:
@@ -345,8 +320,45 @@ class Store:
         choices = ("baseline", "metric", "alpha", "loss", "across_settings")
         for name in question.keys() - set(choices):
             raise RigError(f"a comparison has no option {name!r}{meant(name, choices)}")
-        with Runs.open(self.path, self.graded_by) as runs:
+        with self._reading() as runs:
             return comparing.compare(runs, addresses or ("latest",), ComparisonOptions(**question))
+
+    def _reading(self) -> AbstractContextManager[Runs]:
+        """Open the store for reading."""
+        return Runs.open(self.path, self.graded_by)
+
+    def _scores(self, run: str) -> RecordTable[ConversationScore]:
+        """Read a record for each finished conversation, arm and repeat of a run."""
+        with self._reading() as runs:
+            stored = runs.get(run)
+            declaration = stored.declaration
+            scores = [
+                ConversationScore(
+                    run=run,
+                    arm=arm.name,
+                    suite=cell.suite,
+                    conversation=cell.conversation,
+                    repeat=cell.repeat,
+                    success=declaration.succeeded(cell.counts),
+                    unclear=round(cell.counts.get("unclear", 0)),
+                    rates=declaration.rates(cell.counts),
+                    counts=cell.counts,
+                    errors=cell.errors,
+                )
+                for arm in stored.arms
+                if arm.grader is not None
+                for cell in runs.scored_cells(stored, arm.grader, [arm.position])
+            ]
+        return RecordTable(scores)
+
+    def _steps(self, run: str) -> RecordTable[PlayedStep]:
+        """Read every step of every arm of a run, in order."""
+        return RecordTable(map(_step, self._rows(run, "steps")))
+
+    def _rows(self, run: str, view: str) -> list[JsonObject]:
+        """Read the rows of a run in a view of the store."""
+        with self._reading() as runs:
+            return list(runs.view(view, runs.get(run, sums=False)))
 
     def _run(self, stored: StoredRun) -> Run:
         arms = [

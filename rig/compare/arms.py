@@ -13,6 +13,7 @@ from rig.metrics import Counts, Declaration, Metric, Remark
 from rig.rates.rates import RESAMPLES, SEED
 from rig.rates.sequential import OutcomeBounds
 from rig.store import GraderInfo, Runs, ScoredCell, StoredArm, StoredRun
+from rig.tasks import Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,14 +386,19 @@ def prepare(
 def _require_no_leak(runs: Runs, scored: Sequence[ScoredArm]) -> None:
     """Raise RigError if a model's file was calibrated on conversations that its arm has finished."""
     for arm in scored:
-        finished = {key.name for key in arm.cells}
-        # A generator, so that the tasks are only read if they are needed.
-        every = (task for run in [arm.chosen.run] for task in runs.conversations(run))
-        if names := leaks_of(arm.chosen.arm.fingerprint, (task for task in every if task.name in finished)):
+        if names := leaks_of(arm.chosen.arm.fingerprint, _finished_tasks(runs, arm)):
             raise RigError(
                 f"{leak_text(arm.chosen.label, names, 'that are compared')}; play others, such as"
                 " `rig run --part comparison`"
             )
+
+
+def _finished_tasks(runs: Runs, arm: ScoredArm) -> Iterator[Task]:
+    """Yield the tasks that an arm has finished. They are only read if one is asked for."""
+    finished = {key.name for key in arm.cells}
+    for task in runs.conversations(arm.chosen.run):
+        if task.name in finished:
+            yield task
 
 
 def _differing_from_first(

@@ -218,8 +218,10 @@ def _pairs(
     differences: dict[str, list[RateDifference]] = {}
     for compared in declaration.shown("tables"):
         uncorrected = [
-            _difference(bootstrap, compared, sides, declaration, question.alpha, len(pairings))
-            for _, sides, bootstrap, *_ in pairings
+            _difference(
+                pairing.bootstrap, compared, pairing.tallied, declaration, question.alpha, len(pairings)
+            )
+            for pairing in pairings
         ]
         adjusted = holm([difference.p for difference in uncorrected])
         differences[compared.name] = [
