@@ -162,8 +162,9 @@ def measured(reader: Reader, pairs: Sequence[Pair] | None = None) -> Measured:
     wrong = result.accepts > MOST_ERRORS * result.different or result.rejects > 2 * MOST_ERRORS * result.same
     if wrong or result.settled < LEAST_SETTLED * len(verdicts):
         raise RigError(
-            f"--reader {reader.name}: no threshold keeps its false accepts at {MOST_ERRORS:.0%} and settles "
-            f"{LEAST_SETTLED:.0%} of the labelled pairs ({result.figures}); leave it out"
+            f"--reader {reader.name}: no threshold keeps its false accepts at {MOST_ERRORS:.0%}, its false "
+            f"rejects at {2 * MOST_ERRORS:.0%} and settles {LEAST_SETTLED:.0%} of the labelled pairs "
+            f"({result.figures}); leave it out"
         )
     return result
 

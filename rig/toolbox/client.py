@@ -268,17 +268,17 @@ class McpClient:
                 selector.register(writing, selectors.EVENT_WRITE)
             while (left := until - time.monotonic()) > 0:
                 ready = {key.fileobj for key, _ in selector.select(left)}
-                if log in ready and not (text := log.read(1 << 16)):
-                    selector.unregister(log)
-                    log.close()
-                elif log in ready:
+                # A read gives None where a pipe was said to be ready and is not.
+                if log in ready and (text := log.read(1 << 16)) is not None:
                     self._log = (self._log + text)[-_MOST_LOG:]
-                if out in ready:
-                    chunk = out.read(1 << 18)
-                    if chunk == b"":
+                    if not text:
+                        selector.unregister(log)
+                        log.close()
+                if out in ready and (chunk := out.read(1 << 18)) is not None:
+                    if not chunk:
                         self._give_up(self._ending())
-                    self._received += chunk or b""
-                    return len(chunk or b"")
+                    self._received += chunk
+                    return len(chunk)
                 if writing in ready:
                     return 1
         return 0

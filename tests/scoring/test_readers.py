@@ -67,9 +67,9 @@ CHANCE = random.Random(0)
 @pytest.mark.parametrize(
     ("follows", "words"),
     [
-        (lambda a, b: CHANCE.random(), "no threshold keeps its false accepts at 5%"),
-        (lambda a, b: 1.0, "no threshold keeps its false accepts at 5%"),
-        (lambda a, b: 0.0, "no threshold keeps its false accepts at 5%"),
+        (lambda a, b: CHANCE.random(), "no threshold keeps its false accepts at 5%, its false rejects at 10%"),
+        (lambda a, b: 1.0, "no threshold keeps its false accepts at 5%, its false rejects at 10%"),
+        (lambda a, b: 0.0, "no threshold keeps its false accepts at 5%, its false rejects at 10%"),
         (lambda a, b: "yes" * 1000, "gives no answer that is a probability"),
         (lambda a, b: math.nan, "gives no answer that is a probability"),
         (lambda a, b: 17.0, "gives no answer that is a probability"),

@@ -193,7 +193,7 @@ async def test_a_run_in_progress_is_attached_to(tmp_path: Path) -> None:
         go.release()
         writing.join(PATIENCE_S)
         await seen.shows("interrupted")
-        notices = seen.app._notifications
+        notices = seen.pilot.app._notifications
         await seen.until(lambda: any("rig run --resume abcde" in notice.message for notice in notices))
 
 

@@ -98,11 +98,12 @@ def test_an_adapter_is_merged_first(models: Path, tmp_path: Path) -> None:
 def test_the_taught_model_computes_the_same(smollm2: Path, tmp_path: Path) -> None:
     taught = resolve("smollm2-135m-tools")
     assert taught.adapter is not None
-    merge(taught, taught.adapter, "f16", target=tmp_path / "narrow.gguf", progress=silent)
-    made = widen(taught, "f16", target=tmp_path / "wide.gguf", progress=silent)
+    # With weights of 16 bits, values are rounded before every product, and how far depends on the processor.
+    merge(taught, taught.adapter, "f32", target=tmp_path / "narrow.gguf", progress=silent)
+    made = widen(taught, "f32", target=tmp_path / "wide.gguf", progress=silent)
     assert (made.info.embedding_length, made.info.heads, made.info.kv_heads) == (768, 12, 4)
     old, new = logits(tmp_path / "narrow.gguf"), logits(tmp_path / "wide.gguf")
-    # Keys and values are rounded to 16 bits on the way; logits go to 32 here.
+    # Keys and values are still rounded to 16 bits on the way; logits go to 32 here.
     np.testing.assert_allclose(new, old, atol=0.05)
     assert max(map(divergence, old, new)) < 1e-4
 

@@ -211,15 +211,15 @@ class SoloSetup(Setup):
 
     def __init__(self, method: Method, settings: Tau2Settings) -> None:
         super().__init__(method, settings)
-        self._reached: dict[tuple[str, int], bool] = {}
+        self._reached: dict[tuple[str, str], bool] = {}
         self._targets: dict[str, tuple[str | None, str | None]] = {}
 
     def is_reached_by(self, task: Ticket, place: Domain, *calls: Call) -> bool:
         """Return whether just these calls, such as a hand-over or none at all, already succeed.
 
-        This is tried once for each task and number of calls, however many arms and repeats play it.
+        This is tried once for each task and list of calls, however many arms and repeats play it.
         """
-        key = task.name, len(calls)
+        key = task.name, repr(calls)
         if key not in self._reached:
             world = task.begin(place)
             for call in calls:

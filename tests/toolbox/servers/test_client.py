@@ -2,6 +2,7 @@
 
 import json
 import os
+import selectors
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -143,3 +144,18 @@ def test_a_server_that_does_not_read(client: Start, tmp_path: Path) -> None:
     os.kill(server._process.pid, 19)
     with pytest.raises(McpServerFault, match=r"does not read|did not answer"):
         server.call("echo", {"text": "x" * 5_000_000})
+
+
+class Hasty(selectors.DefaultSelector):
+    """It says of every pipe that it is ready."""
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        super().select(0.001)
+        return [(key, key.events) for key in self.get_map().values()]
+
+
+def test_a_pipe_that_is_not_ready_has_not_ended(client: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selectors, "DefaultSelector", Hasty)
+    server = client()
+    assert answered(server, "echo", text="soon") == "soon"
+    assert not server._pipes[2].closed
