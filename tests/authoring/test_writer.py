@@ -100,6 +100,7 @@ def test_words_that_mean_the_same_are_kept(hall: Path, tmp_path: Path) -> None:
     assert all("worded" in source["tags"] for source in sources)
 
 
+@pytest.mark.slow
 def test_of_nonsense_nothing_is_kept(hall: Path, tmp_path: Path) -> None:
     texts = cycle(NONSENSE)
     told = author(hall, 40, tmp_path / "suite", lambda _line: next(texts))

@@ -11,7 +11,10 @@ import small_talks
 
 from rig.store import Runs
 
-pytestmark = pytest.mark.skipif(not importlib.util.find_spec("ray"), reason="Ray is not installed")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not importlib.util.find_spec("ray"), reason="Ray is not installed"),
+]
 
 SCRIPT = Path(__file__).with_name("on_ray.py")
 CHOICES = ("--limit", "8", "--similarity", "exact")
@@ -63,7 +66,6 @@ def predictions(store: Path) -> list[Any]:
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("lost", ["worker", "node"])
 def test_whatever_is_lost_the_predictions_are_the_same(played: Played, without: list[Any], lost: str) -> None:
     assert f"{lost} actors 2\n" in played.said

@@ -41,7 +41,9 @@ class Lab:
 @pytest.fixture(
     scope="module",
     params=[
-        (engine, words) for engine in ("llguidance", "outlines_core") for words in ("bpe", "merged", "spm")
+        *(("llguidance", words) for words in ("bpe", "merged", "spm")),
+        ("outlines_core", "bpe"),
+        *(pytest.param(("outlines_core", words), marks=pytest.mark.slow) for words in ("merged", "spm")),
     ],
     ids="-".join,
 )

@@ -62,14 +62,15 @@ def test_each_direction_is_asked() -> None:
 
 
 CHANCE = random.Random(0)
+REFUSED = "no threshold keeps its false accepts at 5%, its false rejects at 10%"
 
 
 @pytest.mark.parametrize(
     ("follows", "words"),
     [
-        (lambda a, b: CHANCE.random(), "no threshold keeps its false accepts at 5%, its false rejects at 10%"),
-        (lambda a, b: 1.0, "no threshold keeps its false accepts at 5%, its false rejects at 10%"),
-        (lambda a, b: 0.0, "no threshold keeps its false accepts at 5%, its false rejects at 10%"),
+        (lambda a, b: CHANCE.random(), REFUSED),
+        (lambda a, b: 1.0, REFUSED),
+        (lambda a, b: 0.0, REFUSED),
         (lambda a, b: "yes" * 1000, "gives no answer that is a probability"),
         (lambda a, b: math.nan, "gives no answer that is a probability"),
         (lambda a, b: 17.0, "gives no answer that is a probability"),

@@ -37,10 +37,11 @@ JUDGES = [judged, judged_with_a_reader]
 
 
 def asked(**numbers: tuple[int, int]) -> Iterator[Any]:
-    """Each judge with a number of cases for every day, and one for all."""
+    """Each judge with a number of cases for every day, 0 for none, and one for all."""
     for judge_of in JUDGES:
         some, all_of_them = numbers[judge_of.__name__]
-        yield pytest.param(judge_of, some)
+        if some:
+            yield pytest.param(judge_of, some)
         yield pytest.param(judge_of, all_of_them, marks=pytest.mark.slow)
 
 
@@ -111,7 +112,7 @@ def test_harmless_changes_stay_the_same(judge_of: Judge, every: int) -> None:
     assert len(same) >= 0.9 * total
 
 
-@pytest.mark.parametrize(("judge_of", "count"), asked(judged=(150, 5_000), judged_with_a_reader=(100, 5_000)))
+@pytest.mark.parametrize(("judge_of", "count"), asked(judged=(150, 5_000), judged_with_a_reader=(0, 5_000)))
 def test_a_difference_never_drowns(judge_of: Judge, count: int) -> None:
     chance = random.Random(0)
     bodies = [row for row in labelled() if row[0] == "body" and len(row[1]) < 200]
@@ -131,7 +132,7 @@ def test_a_difference_never_drowns(judge_of: Judge, count: int) -> None:
         assert judge_of("body", first, second).meaning is not Meaning.SAME, rows
 
 
-@pytest.mark.parametrize("judge_of", JUDGES)
+@pytest.mark.parametrize("judge_of", [judged, pytest.param(judged_with_a_reader, marks=pytest.mark.slow)])
 def test_what_is_the_same_stays_the_same_together(judge_of: Judge) -> None:
     chance = random.Random(1)
     same = [

@@ -18,12 +18,11 @@ OPEN, CLOSE = "<do>", "</do>"
 class Tagged(AnswerFormat):
     """`<do>{"name": …, "arguments": …}</do>`, after words or without any."""
 
-    name = "tagged"
-    version = "1"
+    name, version = "tagged", "1"
 
     def offer(self) -> Offer:
-        tools = "\n".join(f"{tool.name}: {json.dumps(tool.parameters)}" for tool in self.tools)
-        return Offer(f"To use a tool write {OPEN} and {CLOSE} around a call.", tools)
+        tools = (f"{tool.name}: {json.dumps(tool.parameters)}" for tool in self.tools)
+        return Offer(f"To use a tool write {OPEN} and {CLOSE} around a call.", "\n".join(tools))
 
     @cache  # noqa: B019 - the grammar is found again by this very object
     def language(self) -> Language:
@@ -37,8 +36,8 @@ class Tagged(AnswerFormat):
                 chat.append(ChatMessage("assistant", (self.spans(message.call)[0].text,)))
                 chat.append(ChatMessage("user", (f"Result: {json.dumps(message.outcome.as_json())}",)))
             else:
-                is_user = isinstance(message, UserMessage)
-                chat.append(ChatMessage("user" if is_user else "assistant", (message.text,)))
+                role = "user" if isinstance(message, UserMessage) else "assistant"
+                chat.append(ChatMessage(role, (message.text,)))
         return chat
 
     def read(self, text: str) -> Reading:
@@ -53,8 +52,8 @@ class Tagged(AnswerFormat):
     def spans(self, answer: Call | str) -> tuple[Span, ...]:
         if isinstance(answer, str):
             return (Span(answer, None),)
-        text = json.dumps({"name": answer.name, "arguments": answer.arguments})
-        return (Span(f"{OPEN}{text}{CLOSE}", "answer"),)
+        call = json.dumps({"name": answer.name, "arguments": answer.arguments})
+        return (Span(OPEN + call + CLOSE, "answer"),)
 
 
 def register(registry: Registry) -> None:

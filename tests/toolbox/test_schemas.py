@@ -112,6 +112,7 @@ def test_a_pattern_that_takes_for_ever_is_not_met() -> None:
     assert time.monotonic() - began < 30
 
 
+@pytest.mark.slow
 def test_many_texts_for_patterns_that_take_for_ever_do_not_take_longer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

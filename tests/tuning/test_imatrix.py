@@ -174,6 +174,7 @@ def test_a_model_is_no_matrix(tmp_path: Path) -> None:
         imatrix.read(tiny_gguf.write(tmp_path / "tiny.gguf"))
 
 
+@pytest.mark.slow
 def test_a_matrix_with_more_than_any_has_is_refused_unread(tmp_path: Path) -> None:
     """The gguf package makes an array for each text, which takes minutes and gigabytes for some millions."""
     writer = gguf.GGUFWriter(tmp_path / "many", "")

@@ -88,6 +88,7 @@ def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return directory
 
 
+@pytest.mark.slow
 def test_sizes_are_known_before_a_file_is_made(models: Path) -> None:
     """Also where a matrix changes which types a recipe has: of iq4_xs, the first ffn_down."""
     tensors = [t for t in read_header(models / "tiny.gguf").tensors if len(t.shape) > 1]
