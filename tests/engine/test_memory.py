@@ -263,6 +263,29 @@ def test_the_count_is_what_llama_cpp_allocates(
     assert needs.layers == layers + 1
 
 
+@pytest.mark.parametrize("architecture", ["gemma3", "qwen35", "deepseek2"])
+@pytest.mark.parametrize("flash_attention", [True, False])
+def test_a_huge_context_is_counted_without_opening_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, architecture: str, flash_attention: bool
+) -> None:
+    path = tiny_architectures.write(tmp_path / "tiny.gguf", architecture)
+    shape = Shape(0, n_ctx=2**14, n_batch=128, n_seq=2, kv_type="f16", flash_attention=flash_attention)
+    opened: list[int] = []
+
+    def watched(model: LlamaModel, shape: Shape, n_cells: int | None = None) -> LlamaContext:
+        opened.append(shape.n_ctx * shape.n_seq)
+        return open_context(model, shape)
+
+    with closing(LlamaCount(path, watched)) as count:
+        whole = count(shape).on("CPU")
+    monkeypatch.setattr("rig.engine.memory.count.MOST_CELLS", 2**12)
+    with closing(LlamaCount(path, watched)) as count:
+        inferred = count(shape).on("CPU")
+    assert opened == [2**15, 2**12, 2**11]
+    for name in ("layers", "weights", "repacked", "kv", "state", "compute"):
+        assert getattr(inferred, name) == pytest.approx(getattr(whole, name), rel=0.01), name
+
+
 @pytest.mark.model
 @pytest.mark.parametrize("name", ["smollm2", "gemma3"])
 @pytest.mark.parametrize(("kv_type", "flash_attention"), [("f16", False), ("f16", True), ("q8_0", True)])

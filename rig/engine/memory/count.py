@@ -9,7 +9,7 @@ import platform
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -29,6 +29,9 @@ _CACHED_LAYER = re.compile(r"layer +\d+: dev = (\S+)")
 _CACHE = re.compile(r"(llama_(?:kv_cache|memory)\w*|\w*dsv4\w*): (?!.*buffer).*?\bsize = +([\d.]+) MiB")
 _OF_LAYER = re.compile(r"blk\.(\d{1,4})\.")
 _OVERRIDDEN = re.compile(r"tensor (\S+) \(.*\) buffer type overridden to (\S+)")
+
+MOST_CELLS = 2**22
+"""A larger cache is inferred: llama.cpp allocates 40 bytes for each cell even when it only counts."""
 
 
 @dataclass(slots=True)
@@ -58,6 +61,22 @@ class Count:
         """Return the needs on a device; all zero if it holds nothing."""
         return self.devices.get(device, Needs())
 
+    def grown(self, half: "Count", times: float) -> "Count":
+        """Return the count for so many times the context, from this one and that for half of it."""
+
+        def grow(now: float, before: float) -> float:
+            return now + (now - before) * 2 * (times - 1)
+
+        devices = {
+            name: replace(
+                needs,
+                kv=grow(needs.kv, half.on(name).kv),
+                compute=grow(needs.compute, half.on(name).compute),
+            )
+            for name, needs in self.devices.items()
+        }
+        return Count(self.layers, devices)
+
 
 Counting: TypeAlias = Callable[[Shape], Count]
 """Counts what a model takes in a shape. Raises RigError, with the reason, if llama.cpp refuses it."""
@@ -83,6 +102,10 @@ class LlamaCount:
 
     def __call__(self, shape: Shape) -> Count:
         """Return the count for a shape. Raises RigError if llama.cpp refuses it."""
+        if shape.n_ctx * shape.n_seq > MOST_CELLS:
+            n_ctx = MOST_CELLS // shape.n_seq
+            large, half = (self(shape._replace(n_ctx=length)) for length in (n_ctx, n_ctx // 2))
+            return large.grown(half, shape.n_ctx / n_ctx)
         if shape not in self._counts:
             lines: list[str] = []
             with listening(lines.append):
