@@ -74,15 +74,21 @@ def groups(by: By, arms: Sequence[str], played: Iterable[Iterable[Transcript]]) 
     `played` are the transcripts of each arm; those that are not scored yet are left out.
     """
     shares: defaultdict[str, list[Share]] = defaultdict(lambda: [Share()] * len(arms))
+    is_paired = True
     for arm, transcripts in enumerate(played):
         for transcript in transcripts:
             if transcript.counts is not None:
+                is_paired = is_paired and transcript.pairs_calls
                 succeeded = transcript.declaration.succeeded(transcript.counts)
                 for name, right, of in _named(by, transcript, succeeded):
                     part, whole = shares[name][arm]
                     shares[name][arm] = Share(part + right, whole + of)
     if by == "skill" and not any(share.whole for share in shares[SKILLS[0]]):
         shares.clear()  # of a turn without a true call nobody knows whether one was due
+    if not is_paired:
+        shares.pop(SKILLS[1], None)
+    if by == "tool" and not is_paired:
+        raise RigError("--by tool: the method does not say which true calls were made")
     if not shares:
         fault = "no true call is known" if by in ("tool", "skill") else "nothing is scored yet"
         raise RigError(f"--by {by}: {fault}, so that there is nothing to group")
@@ -119,19 +125,26 @@ def _named(by: By, transcript: Transcript, succeeded: bool) -> Iterator[tuple[st
 
 
 def _skills(transcript: Transcript) -> Iterator[tuple[str, int, int]]:
-    """Yield what went right in each turn that was played. Optional calls are neither due nor wrong."""
-    for number, turn in transcript.turns.items():
-        calls = transcript.conversation.expected(number).calls
-        due = Counter(call.name for call in calls if not is_optional(call))
-        called = Counter(step.executed.name for step in turn.steps if step.executed is not None)
-        if not due and calls:
+    """Yield what went right in each turn that was played. Optional calls are neither due nor wrong.
+
+    Where nobody knows in advance in which turn a call is due, all that was played is one turn.
+    """
+    task, played = transcript.conversation, transcript.turns
+    for numbers in [[number] for number in played] if task.known_turns else [list(played)]:
+        truth = {
+            CallPlace(number, place): call
+            for number in numbers
+            for place, call in enumerate(task.expected(number).calls)
+        }
+        steps = [step for number in numbers for step in played[number].steps]
+        due = Counter(call.name for call in truth.values() if not is_optional(call))
+        called = Counter(step.executed.name for step in steps if step.executed is not None)
+        if not due and truth:
             continue
         matches = {
-            step.verdict.ground_truth
-            for step in turn.steps
-            if step.verdict is not None and step.verdict.match and step.verdict.ground_truth is not None
+            step.verdict.ground_truth for step in steps if step.verdict is not None and step.verdict.match
         }
-        right = sum(place.turn == number and not is_optional(calls[place.call]) for place in matches)
+        right = sum(place in matches and not is_optional(call) for place, call in truth.items())
         selected = max((due & called).total(), right)
         yield "tool selection", selected, due.total()
         yield "argument correctness", right, selected

@@ -345,10 +345,10 @@ def made(
 
 
 class Due(NamedTuple):
-    """A call of the ground truth, what it returns, and whether it is optional."""
+    """A call of the ground truth, what it returns if that is known, and whether it is optional."""
 
     call: Called
-    returned: Returned
+    returned: Returned | None
     is_optional: bool
 
     @property
@@ -360,7 +360,9 @@ def expected(turn: int, number: int, executed: ExecutedCall, lengths: Lengths) -
     """Return call `number` of a turn's ground truth for display."""
     place = StepPlace(turn, number)
     call = _called(place, executed.call, lengths, by_argument=True)
-    return Due(call, returned(place, executed.outcome, lengths), is_optional(executed))
+    outcome = executed.outcome
+    answer = None if outcome == Outcome() else returned(place, outcome, lengths)
+    return Due(call, answer, is_optional(executed))
 
 
 def _called(place: StepPlace, call: Call, lengths: Lengths, *, by_argument: bool) -> Called:

@@ -42,7 +42,7 @@ def transcript_text(
         below = ["not played yet"]
         if played := transcript.turns.get(turn):
             below = [*_outline(turn, played.steps, path), *_steps(turn, played.steps, effects)]
-        below += _truth(task, turn, matches, over=played is not None)
+        below += _truth(transcript, turn, matches)
         below += [f"fault: {fault.kind}: {fault.text}" for fault in transcript.faults if fault.turn == turn]
         lines += [f"  {line}" for line in below]
     return "\n".join([*lines, *_said(task.closing)])
@@ -179,17 +179,19 @@ def _record(change: RecordChange) -> str:
     return f"{change.kind} {change.table} {key}: {'; '.join(columns) or 'the record'}"
 
 
-def _truth(task: Task, turn: int, matches: Mapping[CallPlace, StepPlace], *, over: bool) -> list[str]:
+def _truth(transcript: Transcript, turn: int, matches: Mapping[CallPlace, StepPlace]) -> list[str]:
     """Return what should have been done and said; no lines if it is unknown."""
     lines = []
+    task, over = transcript.conversation, turn in transcript.turns
     truth = task.expected(turn)
     for number, executed in enumerate(truth.calls):
         due = steps.expected(turn, number, executed, Lengths.of(_LONGEST))
         by = matches.get(CallPlace(turn, number))
         status = signs.due(made=by is not None, over=over, optional=due.is_optional).label
         where = f" in turn {turn_number(task, by.turn)}, step {by.step + 1}" if by else ""
-        lines.append(f"expected: {_call(due.call)} ({status}{where})")
-        lines.append(f"   {due.returned.sign.label}: {due.returned.text.line}")
+        made = f" ({status}{where})" if transcript.pairs_calls else ""
+        lines.append(f"expected: {_call(due.call)}{made}")
+        lines += [f"   {due.returned.sign.label}: {due.returned.text.line}"] if due.returned else []
     return [*lines, *([f"expected: {signs.REPLY.label}: {truth.reply}"] if truth.reply else [])]
 
 

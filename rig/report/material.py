@@ -223,6 +223,7 @@ def _turns(transcripts: Sequence[Transcript], letters: Sequence[str], longest: i
     """
     most = max(longest, _TRUTH)
     matches = [steps.matched(transcript) for transcript in transcripts]
+    is_paired = all(transcript.pairs_calls for transcript in transcripts)
     task = transcripts[0].conversation
     for turn in sorted({turn for transcript in transcripts for turn in transcript.turn_numbers}):
         truth = task.expected(turn)
@@ -232,8 +233,8 @@ def _turns(transcripts: Sequence[Transcript], letters: Sequence[str], longest: i
             call, answer, is_optional = steps.expected(turn, number, executed, steps.Lengths.of(most))
             place = CallPlace(turn, number)
             made_by = tuple(letter for letter, calls in zip(letters, matches, strict=True) if place in calls)
-            left_out = signs.due(made=False, over=True, optional=is_optional)
-            told = {"text": _call(call, most), "answer": _answer(answer, longest)}
+            left_out = signs.due(made=False, over=is_paired, optional=is_optional)
+            told = {"text": _call(call, most), "answer": _answer(answer, longest) if answer else ""}
             due.append({**told, "made_by": made_by, "left_out": left_out})
         cells: dict[CellView, tuple[str, ...]] = {}
         for letter, transcript in zip(letters, transcripts, strict=True):

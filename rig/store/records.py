@@ -258,6 +258,13 @@ class Transcript:
         """The assistant turns in order: those known beforehand, and those that were played."""
         return sorted({*self.conversation.known_turns, *self.turns})
 
+    @property
+    def pairs_calls(self) -> bool:
+        """Whether the verdicts say which true calls were made; some methods judge only where a task ends."""
+        steps = (step for turn in self.turns.values() for step in turn.steps if step.executed is not None)
+        verdicts = [step.verdict for step in steps]
+        return all(verdict and (not verdict.match or verdict.ground_truth) for verdict in verdicts)
+
 
 @dataclass(frozen=True, slots=True)
 class StoredScore:

@@ -36,6 +36,37 @@ TALKS = """
   turns: [{user: c}]
 """
 
+ENDING = """
+from dataclasses import dataclass
+from rig.methods import kit
+
+@dataclass(frozen=True)
+class Task(kit.Task):
+    name: str
+    suite: str = ""
+    known_turns = (0,)
+
+    def expected(self, turn):
+        return kit.ExpectedTurn(("end",), (kit.ExecutedCall(kit.Call("end", {}), kit.Outcome()),))
+
+class Episode(kit.Episode):
+    def execute(self, call):
+        return kit.ExecutedCall(call, kit.Outcome("ended"))
+
+    def score(self):
+        return kit.Score({"right": 1})
+
+class Method(kit.Method):
+    name, file, task, episode = "ending", "ending.json", Task, Episode
+    declaration = kit.Declaration("ending", (kit.Metric("success_rate", "right", "right"),), success="right")
+
+    def opening(self, task, settings, role):
+        return kit.Request(kit.StepKey(task.name), "", (kit.ToolDoc("end", "End.", {"type": "object"}),), "")
+
+def register(registry):
+    registry.add_method(Method())
+"""
+
 
 @pytest.fixture
 def box(tmp_path: Path) -> Path:
@@ -71,6 +102,28 @@ def test_calling_takes_the_right_tool_the_right_arguments_and_silence(
     printed = rig("show", "latest", "--runs", wrong).out
     for name in by_name:
         assert name in printed
+
+
+def test_a_call_is_due_in_no_turn_of_its_own_where_a_user_talks_back(rig: Callable[..., Any]) -> None:
+    done = rig("run", "oracle", "--suite", "dynamic", "--limit", 2, "--display", "none", "--json").json
+    groups = rig("show", done["run"], "--by", "skill", "--json").json["groups"]
+    assert [group["arms"][0]["rate"] for group in groups] == [1.0, 1.0, None, 1.0, 1.0]
+
+
+def test_where_only_the_end_is_judged_no_call_is_missed(rig: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "plugin.py").write_text(ENDING)
+    (tmp_path / "ending.json").write_text('[{"name": "one"}]')
+    asked = ("--plugin", tmp_path / "plugin.py", "run", "oracle", "--suite", tmp_path, "--display", "none")
+    run = rig(*asked, "--json").json["run"]
+    groups = rig("show", run, "--by", "skill", "--json").json["groups"]
+    assert [group["arms"][0]["rate"] for group in groups] == [1.0, None, None, 1.0, 1.0]
+    assert "does not say which true calls were made" in rig("show", run, "--by", "tool").err
+    text = rig("show", run, "one").out
+    assert "expected: end {}\n" in text
+    assert "missed" not in text
+    assert "response: null" not in text.partition("expected")[2]
+    assert rig("report", run, "-o", tmp_path / "page.html").code == 0
+    assert "missed" not in (tmp_path / "page.html").read_text().partition("class=t")[2]
 
 
 @pytest.mark.parametrize(

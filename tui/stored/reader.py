@@ -48,16 +48,18 @@ class OutlineRow(NamedTuple):
 
 def outline(record: Record) -> list[OutlineRow]:
     """Return the rows of a conversation in the order in which things happened."""
-    by_call = matched(record.transcript)
+    by_call, is_paired = matched(record.transcript), record.transcript.pairs_calls
     counts, parts = record.transcript.counts, record.transcript.declaration.outcome
     share = " ".join(part.brief(counts) for part in parts if part.whole) if counts else ""
     rows = [OutlineRow(None, None, record.sign, "conversation", share)]
     for number, turn in enumerate(record.turns, 1):
-        truth = record.transcript.conversation.expected(turn).calls
+        truth = record.transcript.conversation.expected(turn).calls if is_paired else ()
         steps = record.steps(turn)
         matches = sum((turn, call) in by_call for call in range(len(truth)))
-        sign, note = _turn_sign(steps, matches == len(truth)), f"{matches}/{len(truth)}" if truth else ""
-        is_wrong = bool(steps) and matches < len(truth)
+        wrong = [] if is_paired else [step for step in steps if step.view(_LONGEST).is_wrong]
+        is_complete = matches == len(truth) and not wrong
+        sign, note = _turn_sign(steps, is_complete), f"{matches}/{len(truth)}" if truth else ""
+        is_wrong = bool(steps) and not is_complete
         rows.append(OutlineRow(turn, None, sign, f"turn {number}", note, is_wrong))
         for step in steps:
             view = step.view(_LONGEST)

@@ -150,11 +150,13 @@ def write_truth(page: PageWriter, record: Record, turn: int) -> None:
     if not (truth.calls or truth.reply):
         return
     page.title("expected")
-    matches, is_played = matched(record.transcript), turn in record.transcript.turns
+    transcript = record.transcript
+    matches, is_over = matched(transcript), turn in transcript.turns and transcript.pairs_calls
     for number, executed in enumerate(truth.calls):
         call, result, _ = expected(turn, number, executed, Lengths.of(page.limit))
-        page.call(signs.due(made=(turn, number) in matches, over=is_played), call)
-        _write_returned(page, result, Tint.MUTED)
+        page.call(signs.due(made=(turn, number) in matches, over=is_over), call)
+        if result is not None:
+            _write_returned(page, result, Tint.MUTED)
     page.words(signs.REPLY._replace(tint=Tint.MUTED), truth.reply, Tint.MUTED)
 
 
