@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +196,12 @@ def test_what_is_said_of_a_call_that_may_not_be(folder: Make) -> None:
     _, reasons = play(place, [JO, OTHER, DAY])
     assert reasons[0] == "comes before a call that has to come first"
     assert reasons[1] == "'get_other' must not be called here"
+
+
+@pytest.mark.parametrize("now", ["0500-01-01 09:00", "2025-03-03T09:00:00+02:00", "9999-12-31 23:59:59"])
+def test_a_conversation_takes_place_at_any_time(folder: Make, now: str) -> None:
+    place = folder(tools=TOOLS, one=f"now: {now}\nturns:\n  - user: Go\n")
+    assert load_directory(place)[0].metadata.now == datetime.fromisoformat(now).replace(tzinfo=None)
 
 
 def test_what_is_required_is_never_lost_to_what_is_optional(folder: Make) -> None:

@@ -12,7 +12,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from rig import times
 from rig.calls import SIGNED_IN, Call, Json, JsonObject
 from rig.documents import DocumentPart, read
 from rig.errors import RigError
@@ -152,7 +151,8 @@ def _conversation(part: DocumentPart, name: str) -> JsonObject:
 
 def _instant(part: DocumentPart) -> str:
     try:
-        return datetime.fromisoformat(part.text()).strftime(times.INSTANT)
+        # Not strftime, which leaves years before 1000 unpadded, so that they cannot be read back.
+        return datetime.fromisoformat(part.text()).replace(tzinfo=None).isoformat(" ", "seconds")
     except ValueError as error:
         raise part.fault(f"needs a date and time, such as {NOW}") from error
 
