@@ -220,6 +220,17 @@ def test_ways_of_matching_that_upstream_does_not_know(folder: Make) -> None:
         play(place, [DAY], grader="upstream")
 
 
+def test_nothing_is_stored_of_a_grader_that_does_not_know_a_rule(
+    folder: Make, rig: Callable[..., Any]
+) -> None:
+    """Not even of the conversations without rules that come before."""
+    place = folder(tools=TOOLS, a="- user: Go\n  calls: [get_day]\n", b=ordered("given"))
+    assert rig("run", "oracle", "--toolbox", place, "--display", "none").code == 0
+    refused = rig("--open", place, "score", "latest", "--grader", "upstream")
+    assert (refused.code, "--grader upstream does not know of" in refused.err) == (2, True)
+    assert len(json.loads(rig("show", "latest", "--json").out)["scores"]) == 1
+
+
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
