@@ -1,6 +1,7 @@
 """`rig author`: suites of conversations from scenes."""
 
 import hashlib
+import re
 import sys
 from collections import Counter
 from collections.abc import Mapping
@@ -67,8 +68,12 @@ def command(
     if scenes is None:
         if toolbox is not None:
             raise RigError("--toolbox needs --scenes; `rig author new` makes a first scene")
+        if name is not None:
+            raise RigError("--name needs --scenes; the conversations of medium have their names")
         maker = MEDIUM.maker(seed, count)
     else:
+        if name is not None and not _FILE_NAME.fullmatch(name):
+            raise RigError(f"--name {name[:60]!r}: files are called so, too; use letters, digits and -")
         box = find_toolbox(toolbox)
         parts = [SuitePart(100 if count is None else count, seed or 0)]
         maker = Maker(name or _name_of(box.name), box, read_scenes(scenes, box), parts, is_strict=False)
@@ -108,6 +113,9 @@ def command(
         say(f"{'tried':<8} {report['tried']}; lines in the model's words: {_counts(report['wordings'])}")
     thrown = _counts(report["thrown"]) or "nothing"
     say(f"{'thrown':<8} {thrown} (the nearest two share {report['likest']:.0%} of their words in a row)")
+
+
+_FILE_NAME = re.compile(r"\w[\w .-]{,59}")
 
 
 def _counts(counts: Mapping[str, int]) -> str:

@@ -130,6 +130,9 @@ class Setup:
     def check(self, task: Any, settings: Any) -> None:
         """Raise RigError if the task cannot be played with these settings."""
 
+    def require_gradable(self, task: Any) -> None:
+        """Raise RigError if the task asks for something that the grader does not know of."""
+
     def meet(self, models: Mapping[str, Model]) -> None:
         """Take note of the models that play the next arm, by role."""
 

@@ -91,7 +91,7 @@ NOT_NUMBERED = vocabulary("thing of and or to at in on for with if please i we y
 """Words that do not follow "first" if it is a number."""
 PLACED = vocabulary("in came come finished placed ranked")
 LONGEST_NUMBER = 15
-"""In digits. Longer numbers are compared as they are written."""
+"""In digits. Longer numbers are compared as they are written, and so are codes: those that begin with 0."""
 
 
 def value_at(scan: Scan, at: int) -> tuple[float | str, int] | None:
@@ -102,7 +102,7 @@ def value_at(scan: Scan, at: int) -> tuple[float | str, int] | None:
     digits = text.replace(",", "")
     if ":" in text or "-" in text:
         return None
-    if len(digits) > LONGEST_NUMBER:
+    if len(digits) > LONGEST_NUMBER or (len(digits) > 2 and digits.isdecimal() and digits[0] == "0"):
         return digits, end
     value, follow = float(digits), scan.text(end)
     if follow in ORDINAL_ENDINGS and scan.joined(end):

@@ -30,7 +30,7 @@ _SIGNS = str.maketrans(
         "×": "x",
     }
 )
-_MINUS = re.compile(r"(?:(?<=[:=(])|(?<=[^\W\d]\s)|(?<=[:=(]\s)|^)-(?=\d)")
+_MINUS = re.compile(r"(?:(?<=[:=(])|(?<=[^\W\d]\s)|(?<=[:=(]\s)|^)-(?=[$€£]?\d)")
 """A minus sign before a number, not a dash between numbers or before an item of a list."""
 _WAYS = tuple(
     (re.compile(rf"\b{pattern}\b", re.IGNORECASE), meant)
@@ -110,6 +110,8 @@ _REPAIRS = (
     (re.compile(r"\bsept?\.? ?(?=\d)", re.I), "september "),
     (re.compile(r"(?<=\w)-(?=[^\W\d])"), " "),
     (re.compile(r"\b(?:no|nr)\.? ?(?=\d)", re.I), "#"),
+    (re.compile(r"(?<=\d) ?h(?:rs?)? ?(\d{1,2}) ?m(?:ins?)?\b"), r" hours \1 minutes"),
+    (re.compile(r"(?<=\d) hr\b"), " hours"),
     (re.compile(r"\bq ?(?:&|and) ?a\b", re.I), "questions and answers"),
     (re.compile(r"&"), " and "),
     (re.compile(r"\bkm ?/ ?h\b|\bkilomet(?:re|er)s? (?:per|an) hour\b", re.I), "kmh"),

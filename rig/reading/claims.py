@@ -16,6 +16,7 @@ REQUESTING = frozenset(map(stem, ("ask", "tell", "provide", "try", "check", "cal
 """A clause that begins with one of these asks for something, and states nothing."""
 _BETWEEN = re.compile(r"[^\w%$€£°]+")
 _NEGATIVE = re.compile(r"(?<=[a-z:] )(?:[-−]|minus )\d+(?:\.\d+)?", re.I)
+_BELOW_ZERO = re.compile(r"(?:[-−]|minus )(\d+(?:\.\d+)?)(?: ?(?:°|degrees)(?: ?[CF])?)?", re.I)
 _POINTED_DATE = re.compile(r"\b(\d{1,2})\.(\d{1,2})\.(\d{4})\b")
 _OFFERED = re.compile(
     r"\b(?:would you like|do you want)(?: me)?(?: to)?\b|\b(?:shall|should|may|can|could) i\b", re.I
@@ -167,10 +168,14 @@ def _alike(clause: Clause, target: ReadText) -> int:
 
 
 def _sign(wanted: str) -> re.Pattern[str] | None:
-    """Return a pattern for an address or phone number, however its parts are separated; else None."""
+    """Return a pattern for an address, a phone number, however its parts are separated, or a number below
+    zero; else None.
+    """
     bare = re.sub(r"[\s().–-]+", "", wanted)
     if "@" in wanted:
-        return re.compile(rf"(?<![\w.]){re.escape(wanted)}(?!\w)", re.I)
+        return re.compile(rf"(?<![\w.]){re.escape(wanted)}(?![\w-]|\.\w)", re.I)
+    if below := _BELOW_ZERO.fullmatch(wanted.strip()):
+        return re.compile(rf"(?<![\d.])(?<!\d )(?:[-−]|minus ){re.escape(below[1])}(?!\.?\d)", re.I)
     if not bare.isdecimal() or len(bare) < 7:
         return None
     return re.compile(rf"(?<!\d)\(?{'[ ().–-]*'.join(bare)}(?!\d)")

@@ -78,7 +78,8 @@ IMPLIED = frozenset({Sort.PART, Sort.WHICH, Sort.YEAR})
 class Fact:
     """A fact. `values` are all that it can mean ("3:00" is 3 in the morning or in the afternoon); two facts
     agree if they can mean the same. `bare` is the plain number it is written with, if it may be no more than
-    that; `of` is what is numbered: the floor in "3rd floor".
+    that; `of` is what is numbered: the floor in "3rd floor". A day has the `dates` that it can be, as month
+    and day: two for 5/6, of which only one can be meant.
     """
 
     sort: Sort
@@ -86,6 +87,7 @@ class Fact:
     said: TextSpan
     bare: object = None
     of: str | None = None
+    dates: tuple[tuple[int, int], ...] = ()
 
     @property
     def shown(self) -> str:
@@ -95,4 +97,8 @@ class Fact:
         """Return whether both facts can mean the same."""
         if self.sort != other.sort:
             return self.bare is not None and self.bare == other.bare
+        if self.dates and other.dates and len(self.dates) != len(other.dates):
+            return not set(self.dates).isdisjoint(other.dates)
+        if len(self.dates) > 1 and other.dates:
+            return self.dates == other.dates  # whoever wrote them, the month stands in one place
         return not self.values.isdisjoint(other.values)

@@ -55,7 +55,7 @@ NOUNLESS = vocabulary(
 )
 """Words that can follow a day or a time of day; before other words, a number may count things."""
 SPANS = vocabulary("- – — to and until till through or")
-_ISO = re.compile(r"\d{4}-\d{1,2}-\d{1,2}")
+_ISO = re.compile(r"\d{4}([-/])\d{1,2}\1\d{1,2}")
 
 
 def dates(scan: Scan) -> Iterator[Fact]:
@@ -67,21 +67,23 @@ def dates(scan: Scan) -> Iterator[Fact]:
 
 
 def _numeric(scan: Scan, at: int) -> Iterator[Fact]:
-    """Read a date in numbers: 2024-09-15, 9/15, 15/9/24."""
-    if _ISO.fullmatch(scan.text(at)):
-        year, month, day = (int(part) for part in scan.text(at).split("-"))
-        if 1 <= month <= 12 and 1 <= day <= 31:
-            span = scan.take(at, at + 1)
-            yield Fact(Sort.YEAR, frozenset({year}), span)
-            yield Fact(Sort.MONTH, frozenset({month}), span)
-            yield Fact(Sort.DAY, frozenset({day}), span)
-        return
+    """Read a date in numbers: 2024-09-15, 2024/9/15, 9/15, 15/9/24."""
+    for end in (at + 1, at + 5):
+        if match := _ISO.fullmatch("".join(map(scan.text, range(at, end)))):
+            year, month, day = map(int, match[0].split(match[1]))
+            if 1 <= month <= 12 and 1 <= day <= 31:
+                span = scan.take(at, end)
+                yield Fact(Sort.YEAR, frozenset({year}), span)
+                yield Fact(Sort.MONTH, frozenset({month}), span)
+                yield Fact(Sort.DAY, frozenset({day}), span, dates=((month, day),))
+            return
     one, other = scan.number(at), scan.number(at + 2)
     if scan.text(at + 1) != "/" or one is None or other is None or (one, other) == (24, 7):
         return
     if scan.text(at + 3) == "of":  # a third of it
         return
-    readings = [(m, d) for m, d in ((one, other), (other, one)) if 1 <= m <= 12 and 1 <= d <= 31]
+    both = dict.fromkeys(((one, other), (other, one)))
+    readings = [(m, d) for m, d in both if 1 <= m <= 12 and 1 <= d <= 31]
     if not readings:
         return
     end = at + 3
@@ -90,7 +92,7 @@ def _numeric(scan: Scan, at: int) -> Iterator[Fact]:
         yield Fact(Sort.YEAR, frozenset({value if value > 99 else 2000 + value}), scan.take(at + 4, end))
     span = scan.take(at, end)
     yield Fact(Sort.MONTH, frozenset(m for m, _ in readings), span)
-    yield Fact(Sort.DAY, frozenset(d for _, d in readings), span)
+    yield Fact(Sort.DAY, frozenset(d for _, d in readings), span, dates=tuple(readings))
 
 
 def _month(scan: Scan, at: int) -> Iterator[Fact]:
@@ -107,9 +109,10 @@ def _month(scan: Scan, at: int) -> Iterator[Fact]:
         if scan.text(at - 1) not in BEFORE_MONTH or not (told or text == "august"):
             return
     span = scan.take(start, end)
-    yield Fact(Sort.MONTH, frozenset({MONTHS.index(text) + 1}), span)
+    month = MONTHS.index(text) + 1
+    yield Fact(Sort.MONTH, frozenset({month}), span)
     for day in days:
-        yield Fact(Sort.DAY, frozenset({day}), span, day)
+        yield Fact(Sort.DAY, frozenset({day}), span, day, dates=((month, day),))
     year = end + (scan.text(end) == ",")
     if scan.text(year)[:2] in ("19", "20") and (value := scan.number(year, digits=4)) and value > 999:
         yield Fact(Sort.YEAR, frozenset({value}), scan.take(year, year + 1))

@@ -92,8 +92,12 @@ def score_run(
     """Score every finished conversation of a run and store the scores beside those it has.
 
     Each is passed to `take` once its score is stored, arm by arm; nothing is kept here. Raises RigError when
-    the run is being written by another process, or when the store cannot be written.
+    the run is being written by another process, when the store cannot be written, or, before anything is
+    stored, when the grader cannot score a task.
     """
+    with Runs.open(store) as runs:
+        for task in runs.conversations(run):
+            setup.require_gradable(task)
     with RunWriter.claim(store, run.id, GraderInfo.of(setup.grader)) as writer:
         for where, scored in scored_again(store, run, setup):
             writer.add_score(where, scored.score)
@@ -125,6 +129,7 @@ def score_files(place: Path, method: Method, setup: Setup) -> dict[str, list[Sco
         name = "" if folder == place else folder.relative_to(place).as_posix()
         repeats = scored.setdefault(name, [])
         for task, turns in files.predictions(setup, folder, method.name):
+            setup.require_gradable(task)
             score = setup.score(task, [turns[index] for index in sorted(turns)], setup.settings)
             repeats.append(Scored(task, turns, score, method.declaration, seen[task.name]))
             seen[task.name] += 1

@@ -15,7 +15,7 @@ from rig.scoring.similarity import Adjudicated, Exact, Similarity
 from rig.toolbox.rules import is_optional
 from rig.toolbox.toolbox import Toolbox, is_declared
 
-GRADER_VERSION = "13"
+GRADER_VERSION = "14"
 """To be raised with every change to this package that can change a score; stored with every score."""
 
 
@@ -102,20 +102,28 @@ class _Compared(NamedTuple):
 
 @dataclass
 class _Predicted:
-    """A prediction, and which ground-truth call it is. It is compared with all of them only if necessary."""
+    """A prediction, and which ground-truth call it is. It is compared with all of them only if necessary.
+
+    `differences` are those from each ground-truth call of the same tool.
+    """
 
     turn: int
     executed: ExecutedCall
+    differences: Mapping[int, tuple[Difference, ...]] | None = None
     compared: _Compared | None = None
     truth: int | None = None
 
 
 class Matching:
-    """The state of one conversation. Ground-truth calls are referred to by their number in order."""
+    """The state of one conversation. Ground-truth calls are referred to by their number in order.
 
-    def __init__(self, grader: Grader, ground_truth: Truths, terms: Terms) -> None:
+    If it is `lenient`, unclear texts mean the same.
+    """
+
+    def __init__(self, grader: Grader, ground_truth: Truths, terms: Terms, *, lenient: bool = False) -> None:
         self._grader = grader
         self._terms = terms
+        self._lenient = lenient
         self._truths = tuple(ground_truth)
         self._of_turn: dict[int, list[int]] = defaultdict(list)
         for number, (place, _) in enumerate(self._truths):
@@ -142,21 +150,28 @@ class Matching:
             return predicted.compared
         turn, executed = predicted.turn, predicted.executed
         tool = self._grader.toolbox.tools.get(executed.name)
-        compared = {
-            number: self._grader.rules.compare(tool, executed, truth)
-            for number, (place, truth) in enumerate(self._truths)
-            if tool and truth.name == tool.name and (self._grader.mode != "per-turn" or place.turn == turn)
-        }
-        miss = self._miss(turn, executed, compared)
+        if predicted.differences is None:
+            predicted.differences = {
+                number: self._grader.rules.compare(tool, executed, truth)
+                for number, (place, truth) in enumerate(self._truths)
+                if tool
+                and truth.name == tool.name
+                and (self._grader.mode != "per-turn" or place.turn == turn)
+            }
+        miss = self._miss(turn, executed, predicted.differences)
         is_open = not self.is_forbidden(turn, executed)
         due = {
-            truth: differences for truth, differences in compared.items() if is_open and self._is_due(truth)
+            truth: differences
+            for truth, differences in predicted.differences.items()
+            if is_open and self._is_due(truth)
         }
         candidates = [truth for truth, differences in due.items() if not differences]
         if self._grader.mode != "upstream":
             # Any order gives as many matches; this one blames the turn that is at fault.
             candidates.sort(key=lambda truth: self._truths[truth][0][0] != turn)
         unclear = {truth: differences for truth, differences in due.items() if _is_unclear(differences)}
+        if self._lenient:
+            candidates += unclear
         predicted.compared = _Compared(candidates, miss, unclear)
         return predicted.compared
 
@@ -213,11 +228,10 @@ class Matching:
 
     def if_same(self) -> "Matching":
         """Return the same predictions as they would match if all unclear texts meant the same."""
-        lenient = Matching(self._grader, self._truths, self._terms)
+        lenient = Matching(self._grader, self._truths, self._terms, lenient=True)
         for prediction in self._predictions:
-            candidates, miss, unclear = self._compared(prediction)
-            compared = _Compared([*candidates, *unclear], miss, unclear)
-            lenient._place(_Predicted(prediction.turn, prediction.executed, compared))
+            self._compared(prediction)
+            lenient._place(_Predicted(prediction.turn, prediction.executed, prediction.differences))
         return lenient
 
     def unclear(self) -> Iterator[tuple[int, CallPlace, Difference]]:
@@ -227,10 +241,10 @@ class Matching:
         missed = (prediction for prediction in self._predictions if prediction.truth is None)
         if not any(self._compared(prediction).unclear for prediction in missed):
             return
-        would = self.if_same()._predictions
-        for number, prediction in enumerate(self._predictions):
-            if prediction.truth is None and would[number].truth is not None:
-                for truth, differences in self._compared(prediction).unclear.items():
+        would = self.if_same()
+        for number, prediction in enumerate(would._predictions):
+            if self._predictions[number].truth is None and prediction.truth is not None:
+                for truth, differences in would._compared(prediction).unclear.items():
                     yield from ((number, self._truths[truth][0], difference) for difference in differences)
 
     @property

@@ -8,6 +8,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, time
 from functools import lru_cache
@@ -36,6 +37,9 @@ NESTED = "nested"
 ABSENT = object()
 """The value of an argument that was not given."""
 
+_OF_A_VALUE = ("exact", "number", "date", "time", "datetime", "set")
+"""The rules that compare a value with the expected one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rule:
@@ -51,7 +55,15 @@ class Rule:
         return self.name == "text"
 
     def agrees(self, expected: Json, got: Json) -> bool:
-        """Return whether a value agrees with the expected one; `ABSENT` stands for no value. Never raises."""
+        """Return whether a value agrees with the expected one; `ABSENT` stands for no value. Never raises.
+
+        Null agrees with no value, and a text with itself, even if it is no time where a time is due.
+        """
+        is_same = isinstance(expected, str | None) and expected == (None if got is ABSENT else got)
+        return (is_same and self.name in _OF_A_VALUE) or self.holds(expected, got)
+
+    def holds(self, expected: Json, got: Json) -> bool:
+        """Return whether both values can be read, and agree. Never raises."""
         try:
             return _AGREES[self.name](self, expected, got)
         except (TypeError, ValueError, AttributeError, OverflowError, TimeoutError, RecursionError):
@@ -206,7 +218,7 @@ def _check(rule: Rule) -> None:
     within = rule.options.get("within", 0)
     if isinstance(within, bool) or not isinstance(within, int | float) or within < 0:
         raise RigError(f"within {within!r}: needs a number from 0 on")
-    if rule.name in ("number", "date", "time", "datetime") and not rule.agrees(rule.of, rule.of):
+    if rule.name in ("number", "date", "time", "datetime") and not rule.holds(rule.of, rule.of):
         raise RigError(f"${rule.name} {rule.of!r}: is none")
     if "example" in rule.options and not rule.is_text and not rule.agrees(rule.of, rule.options["example"]):
         raise RigError(f"the example {rule.options['example']!r} does not agree with ${rule.name}")
@@ -226,16 +238,21 @@ def equal(expected: Json, got: Json) -> bool:
 def _number(rule: Rule, expected: Json, got: Json) -> bool:
     """Return whether two numbers, given as numbers or texts, are equal or near enough."""
     due, number = _as_number(expected), _as_number(got)
-    return abs(due - number) <= rule.options.get("within", 0) or math.isclose(due, number, rel_tol=1e-9)
+    is_whole = isinstance(due, int) and isinstance(number, int)
+    is_close = due == number if is_whole else math.isclose(due, number, rel_tol=1e-9)
+    return is_close or abs(due - number) <= rule.options.get("within", 0)
 
 
-def _as_number(value: Json) -> float:
+def _as_number(value: Json) -> int | float:
+    """Read a number. Whole ones stay exact: they may be the number of an order or an account."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise TypeError("no number")
-    number = float(value.replace(",", "") if isinstance(value, str) else value)
-    if not math.isfinite(number):
+    if isinstance(value, str):
+        value = value.replace(",", "").strip()
+        value = int(value) if value.isdecimal() else float(value)
+    if not math.isfinite(value):
         raise ValueError("no finite number")
-    return number
+    return int(value) if value == int(value) else value
 
 
 def _as_instant(text: Json) -> datetime:
@@ -251,21 +268,30 @@ def _datetime(rule: Rule, expected: Json, got: Json) -> bool:
     return bool(abs((due - read).total_seconds()) <= rule.options.get("within", 0))
 
 
+_DAY_S = 24 * 3600
+
+
 def _time(rule: Rule, expected: Json, got: Json) -> bool:
     due, read = (_as_time(value) for value in (expected, got))
     seconds = (due.hour - read.hour) * 3600 + (due.minute - read.minute) * 60 + due.second - read.second
-    return bool(abs(seconds) <= rule.options.get("within", 0))
+    # It may be midnight that lies between.
+    return bool(min(seconds % _DAY_S, -seconds % _DAY_S) <= rule.options.get("within", 0))
 
 
 def _as_time(text: Json) -> time:
-    """Read a time of day: 9:05, 09:05:00, 9:05 pm, or that of an instant."""
-    text = text.strip().lower().replace(".", "")
+    """Read a time of day: 9:05, 09:05:00, 9:05 pm, 09:05:00.000Z, or that of an instant."""
+    text = text.strip().upper()
+    with suppress(ValueError):
+        if ":" in text:
+            return time.fromisoformat(text)
+    with suppress(ValueError):
+        if len(text) > 8:
+            return _as_instant(text).time()
+    text = text.lower().replace(".", "")
     half = text[-2:] if text[-2:] in ("am", "pm") else ""
     text = text.removesuffix(half).strip()
     if half and ":" not in text:
         text += ":00"
-    if len(text) > 8:
-        return _as_instant(text.upper()).time()
     clock = time.fromisoformat(text.zfill(5) if text.count(":") == 1 else text.zfill(8))
     return clock.replace(hour=clock.hour % 12 + 12 * (half == "pm")) if half else clock
 

@@ -131,6 +131,8 @@ def _words(schema: JsonObject) -> str:
 
 
 def _is_a(needed: _Type, value: Json) -> bool:
+    if needed.python is int and isinstance(value, float):
+        return value.is_integer()  # as JSON Schema has it
     # To Python true is a number, to JSON it is not.
     return isinstance(value, needed.python) and (needed.python is bool or not isinstance(value, bool))
 

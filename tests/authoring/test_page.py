@@ -53,6 +53,19 @@ def test_a_folder_is_continued_where_it_was_left(folder: Path, rig: Callable[...
     assert again["tools"] == whole["tools"]
 
 
+@pytest.mark.parametrize("name", ["../x", "a/b", "", ".", "a\nb", "x" * 300])
+def test_a_name_that_cannot_name_files_is_refused(folder: Path, rig: Callable[..., Any], name: str) -> None:
+    files = sorted(folder.rglob("*"))
+    refused = rig("author", "--toolbox", "hall", "--scenes", "hall/scenes", "--count", 1, "--name", name)
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+    assert "--name" in refused.err
+    assert sorted(folder.rglob("*")) == files
+
+
+def test_a_name_is_for_scenes_of_ones_own(folder: Path, rig: Callable[..., Any]) -> None:
+    assert "--name needs --scenes" in rig("author", "--name", "mine", "-o", "mine").err
+
+
 def test_a_folder_of_other_conversations_is_left_alone(folder: Path, rig: Callable[..., Any]) -> None:
     make = ("author", "--toolbox", "hall", "--scenes", "hall/scenes", "--count", 5)
     assert rig(*make, "-o", "five").code == 0

@@ -67,6 +67,10 @@ TALKS: dict[str, tuple[str, str]] = {
     "no YAML": ("- user: [1\n- x: 2\n", "one.yaml, line 2: not YAML"),
     "an unknown tool": ("- user: x\n  calls:\n    - lose: {}\n", "one.yaml, line 3"),
     "an unknown argument": ("- user: x\n  calls:\n    - find: {who: me}\n", "one.yaml, line 3"),
+    "a rule in a rule": (
+        "- user: x\n  calls:\n    - find: {what: {$one_of: [{$text: me}, it]}}\n",
+        "one.yaml, line 3: 1.calls.1.find.what: $one_of takes values, and reads no rules among them",
+    ),
     "a name twice": ("- user: x\n  user: y\n", "one.yaml, line 2: the name 'user' appears twice"),
     "a bomb": (
         "a: &a [x, x, x, x, x, x, x, x, x]\n"

@@ -20,6 +20,8 @@ AGREE: list[tuple[dict[str, Any], list[Any], list[Any]]] = [
     ({"$exact": [1, {"a": 2}]}, [[1, {"a": 2.0}]], [[{"a": 2}, 1], [1]]),
     ({"$number": 3.5}, [3.5, "3.5"], [3.6, "three", True, None, [3.5], "nan", ABSENT]),
     ({"$number": 1000, "within": 1}, [999, 1001, "1,000"], [998.9, 1001.1]),
+    ({"$number": 1234567890}, [1234567890.0, "1,234,567,890"], [1234567891, "1234567891"]),
+    ({"$number": 0.3}, [0.1 + 0.2], [0.300001]),
     (
         {"$date": "2025-03-06"},
         ["2025-03-06", "2025-03-06 18:00", "2025-03-06T18:00:00Z"],
@@ -31,6 +33,8 @@ AGREE: list[tuple[dict[str, Any], list[Any], list[Any]]] = [
         ["6:30", "18:31", "", None],
     ),
     ({"$time": "09:00", "within": 60}, ["9:01", "08:59", "9 am"], ["9:02", "9 pm"]),
+    ({"$time": "23:59:30", "within": 60}, ["00:00:10", "23:59"], ["00:01"]),
+    ({"$time": "18:30"}, ["18:30:00.000Z", "18:30Z", "2025-03-06T18:30:00.5+01:00"], ["19:30Z"]),
     (
         {"$datetime": "2025-03-06 18:30"},
         ["2025-03-06T18:30:00", "2025-03-06T18:30Z"],
@@ -99,6 +103,15 @@ def test_no_value_of_a_model_makes_a_rule_fail(value: Any, other: Any, written: 
     rule = parse(written)
     assert rule is not None
     assert rule.agrees(other, value) in (True, False)
+
+
+@pytest.mark.parametrize("name", ["exact", "number", "date", "time", "datetime", "set"])
+def test_a_text_agrees_with_itself_and_null_with_nothing(name: str) -> None:
+    """What is written into a conversation need not be what its rule reads."""
+    assert Rule(name).agrees("half past six", "half past six")
+    assert not Rule(name).agrees("half past six", "half past seven")
+    assert all(Rule(name).agrees(None, value) for value in (None, ABSENT))
+    assert not Rule(name).agrees(None, "half past six")
 
 
 @given(value=JSON)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -197,6 +198,12 @@ def test_what_is_said_of_a_call_that_may_not_be(folder: Make) -> None:
     assert reasons[1] == "'get_other' must not be called here"
 
 
+@pytest.mark.parametrize("now", ["0500-01-01 09:00", "2025-03-03T09:00:00+02:00", "9999-12-31 23:59:59"])
+def test_a_conversation_takes_place_at_any_time(folder: Make, now: str) -> None:
+    place = folder(tools=TOOLS, one=f"now: {now}\nturns:\n  - user: Go\n")
+    assert load_directory(place)[0].metadata.now == datetime.fromisoformat(now).replace(tzinfo=None)
+
+
 def test_what_is_required_is_never_lost_to_what_is_optional(folder: Make) -> None:
     calls = (
         "  calls:\n    - send: {to: {$any: true, example: x}}\n      optional: true\n    - send: {to: Jo}\n"
@@ -211,6 +218,17 @@ def test_ways_of_matching_that_upstream_does_not_know(folder: Make) -> None:
     place = folder(tools=TOOLS, one=ordered("given"))
     with pytest.raises(RigError, match="--grader upstream does not know of"):
         play(place, [DAY], grader="upstream")
+
+
+def test_nothing_is_stored_of_a_grader_that_does_not_know_a_rule(
+    folder: Make, rig: Callable[..., Any]
+) -> None:
+    """Not even of the conversations without rules that come before."""
+    place = folder(tools=TOOLS, a="- user: Go\n  calls: [get_day]\n", b=ordered("given"))
+    assert rig("run", "oracle", "--toolbox", place, "--display", "none").code == 0
+    refused = rig("--open", place, "score", "latest", "--grader", "upstream")
+    assert (refused.code, "--grader upstream does not know of" in refused.err) == (2, True)
+    assert len(json.loads(rig("show", "latest", "--json").out)["scores"]) == 1
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,8 @@ from rig.calls import Call, CallPlace, ExecutedCall, Outcome, Verdict
 from rig.methods.tooltalk.faults import Acted
 from rig.methods.tooltalk.scoring import ErrorType, count, error_types
 from rig.scoring import Exact, Grader, Matching, Mode
+from rig.scoring.matching import Terms
+from rig.scoring.texts import Meaning, TextJudgement
 from rig.tooltalk import TOOLTALK
 
 TURNS = st.integers(0, 3)
@@ -292,6 +294,26 @@ assert load("minilm")("a fern", "a fern") == 1
 assert {module!r} not in sys.modules
 """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+class Undecided(Exact):
+    """Cannot tell whether two different texts mean the same."""
+
+    def judge(self, *arguments: Any) -> TextJudgement:
+        return TextJudgement(Meaning.UNCLEAR, 0.5)
+
+
+def test_what_an_unclear_text_comes_before_is_as_unclear() -> None:
+    """In a turn with an order, a call is due only once those before it were made."""
+    texts = [Call("SendMessage", {"receiver": "ann", "message": text}) for text in ("a", "b", "A", "B")]
+    first, second, *said = [ExecutedCall(call, Outcome({}), "ann") for call in texts]
+    grader = Grader("default", Undecided(), TOOLTALK)
+    truths = [(CallPlace(1, number), call) for number, call in enumerate((first, second, delete(1)))]
+    matching = grader.start(truths, Terms(ordered=frozenset({1})))
+    for call in (*said, delete(1)):
+        matching.add(1, call)
+    assert [verdict.match for verdict in matching.verdicts()] == [False] * 3
+    assert [verdict.match for verdict in matching.if_same().verdicts()] == [True] * 3
 
 
 def test_calls_of_their_own_turns_are_not_compared_with_every_true_call() -> None:

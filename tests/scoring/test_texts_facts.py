@@ -32,6 +32,9 @@ AGREE = [
     ("Aug 3-7", "3 to 7 August"),
     ("2024-09-15", "15 September 2024"),
     ("9/15", "15/9"),
+    ("5/6", "June 5"),
+    ("5/6", "6 May 2025"),
+    ("05/06/2025", "2025/06/05"),
     ("on Tues", "on Tuesday"),
     ("next Tuesday", "Tuesday next week"),
     ("every week", "weekly"),
@@ -52,6 +55,9 @@ AGREE = [
     ("a year and six months", "18 months"),
     ("2 weeks and 3 days", "17 days"),
     ("a decade", "ten years"),
+    ("1 hr 30 min", "90 minutes"),
+    ("1h 30m", "90 minutes"),
+    ("2 hr", "2 hours"),
     ("two weeks", "14 days"),
     ("24 hours", "1 day"),
     ("the third quarter", "Q3"),
@@ -83,6 +89,10 @@ DISAGREE = [
     ("March 3", "March 13", "day of the month: "),
     ("July 8th", "August 8th", "month: july 8th is not august 8th"),
     ("the 15th", "the 16th", "day of the month: 15th is not 16th"),
+    ("05/06", "05/07", "day of the month: 05/06 is not 05/07"),
+    ("05/06", "06/05", "day of the month: 05/06 is not 06/05"),
+    ("05/06", "June 6th", "day of the month: "),
+    ("2025/05/06", "2025/06/05", "month: 2025/05/06 is not 2025/06/05"),
     ("in June 2023", "in June 2024", "year: 2023 is not 2024"),
     ("2 tickets", "four tickets", "number: 2 is not four"),
     ("$200", "$2000", "amount of money: $200 is not $2000"),
@@ -93,6 +103,7 @@ DISAGREE = [
     ("Room A", "Room B", "letter: a is not b"),
     ("flat 5C", "flat 6C", "letter: 5c is not 6c"),
     ("555-0134", "555-0143", "number: "),
+    ("code 0042", "code 42", "number: "),
     ("Second reminder", "Third reminder", "number: "),
     ("level 3, tower 2", "level 2, tower 3", "number: "),
     ("id 123456789012345678", "id 123456789012345679", "number: "),
@@ -128,6 +139,10 @@ def test_another_fact_is_refused_with_a_reason(first: str, second: str, reason: 
 )
 def test_what_only_looks_like_a_fact_is_none(text: str, sorts: list[Sort]) -> None:
     assert [fact.sort for fact in read_text(text).facts] == sorts
+
+
+def test_money_below_zero_is_other_money() -> None:
+    assert judged(BODY, "It is -$50", "It is $50").meaning is not Meaning.SAME
 
 
 def test_a_fact_that_only_one_states_is_missing() -> None:

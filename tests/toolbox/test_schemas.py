@@ -6,7 +6,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rig.toolbox import rules
@@ -44,7 +44,12 @@ def schemas(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
+WHOLE: dict[str, Any] = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
+
+
 @settings(deadline=None)
+@example(WHOLE, {"x": 2.0})
+@example(WHOLE, {"x": 2.5})
 @given(schemas(), st.one_of(VALUES, st.dictionaries(st.sampled_from("wxyz"), VALUES)))
 def test_it_agrees_with_jsonschema(schema: dict[str, Any], arguments: Any) -> None:
     given = arguments

@@ -108,6 +108,9 @@ class DynamicSetup(WorldSetup):
         """Return the setup itself: people's answers on unclear texts do not decide how the world ends."""
         return self
 
+    def require_gradable(self, task: LiveTask) -> None:
+        self.require_known(task.conversation)
+
     def check(self, task: LiveTask, settings: DynamicSettings) -> None:
         conversation = task.conversation
         self.require(conversation, settings.tooltalk)

@@ -30,7 +30,7 @@ from rig.toolbox.servers import use_of
 from rig.toolbox.toolbox import Simulator, Toolbox
 from rig.toolbox.world import Snapshot
 
-VERSION = "5"
+VERSION = "6"
 """The version of the scores; raise it with any change that can change one."""
 
 DECLARATION = Declaration(

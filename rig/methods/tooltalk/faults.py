@@ -151,8 +151,10 @@ class _ExaminedTurn:
             yield self._fault(FaultKind.REPEATED_CALL, text, step)
         elif executed.exception is not None and (unfit := self._schema_faults(tool, executed.arguments)):
             for fault in unfit:
-                should = f"{reasons.show(fault.name)} should be {fault.needed}"
-                text = f"{executed.name}: {should}, got {reasons.show(fault.value)}"
+                name, got = reasons.show(fault.name), reasons.show(fault.value)
+                wrong = {"unknown": f"there is no argument {name}", "missing": f"{name} is missing"}
+                text = wrong.get(fault.kind, f"{name} should be {fault.needed}, got {got}")
+                text = f"{executed.name}: {text}"
                 difference = Difference(fault.name, fault.needed, fault.value)
                 yield self._fault(FaultKind.WRONG_FORMAT, text, step, meant, difference)
         elif meant is not None:

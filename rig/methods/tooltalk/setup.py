@@ -169,12 +169,7 @@ class WorldSetup(Setup):
     def require(self, conversation: Conversation, settings: ToolTalkSettings) -> None:
         """Raise RigError if a conversation cannot be played in this world, or scored by this grader."""
         presented(conversation, settings)
-        has_rules = any(call.rules or call.optional for call in conversation.ground_truth)
-        has_rules |= any(turn.expects_end for turn in conversation.turns)
-        if self.matcher.mode == "upstream" and (has_rules or conversation.terms != Terms()):
-            raise RigError(
-                f"{conversation.name}: has rules for its calls, which --grader upstream does not know of"
-            )
+        self.require_known(conversation)
         try:
             _check_calls(conversation, settings.toolbox)
             self.simulator.start(*conversation.start)
@@ -188,6 +183,15 @@ class WorldSetup(Setup):
                         " record again with `rig tools record`"
                     )
 
+    def require_known(self, conversation: Conversation) -> None:
+        """Raise RigError if a conversation has rules that the grader does not know of."""
+        has_rules = any(call.rules or call.optional for call in conversation.ground_truth)
+        has_rules |= any(turn.expects_end for turn in conversation.turns)
+        if self.matcher.mode == "upstream" and (has_rules or conversation.terms != Terms()):
+            raise RigError(
+                f"{conversation.name}: has rules for its calls, which --grader upstream does not know of"
+            )
+
 
 class ToolTalkSetup(WorldSetup):
     """The setup for ToolTalk, where every turn begins in the true world. Executed true calls are kept."""
@@ -199,6 +203,9 @@ class ToolTalkSetup(WorldSetup):
 
     def check(self, task: Conversation, settings: ToolTalkSettings) -> None:
         self.require(task, settings)
+
+    def require_gradable(self, task: Conversation) -> None:
+        self.require_known(task)
 
     def score(self, task: Conversation, turns: Sequence[PlayedTurn], settings: ToolTalkSettings) -> Score:
         presentation = presented(task, settings)

@@ -12,7 +12,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from rig import times
 from rig.calls import SIGNED_IN, Call, Json, JsonObject
 from rig.documents import DocumentPart, read
 from rig.errors import RigError
@@ -152,7 +151,8 @@ def _conversation(part: DocumentPart, name: str) -> JsonObject:
 
 def _instant(part: DocumentPart) -> str:
     try:
-        return datetime.fromisoformat(part.text()).strftime(times.INSTANT)
+        # Not strftime, which leaves years before 1000 unpadded, so that they cannot be read back.
+        return datetime.fromisoformat(part.text()).replace(tzinfo=None).isoformat(" ", "seconds")
     except ValueError as error:
         raise part.fault(f"needs a date and time, such as {NOW}") from error
 
@@ -193,6 +193,8 @@ def _call(part: DocumentPart) -> JsonObject:
             rule = rules.parse(value.value) or rules.nested(value.value)
         except RigError as error:
             raise value.fault(str(error)) from error
+        if rule is not None and rule.name in ("one_of", "set") and any(map(_is_rule, rule.of)):
+            raise value.fault(f"${rule.name} takes values, and reads no rules among them")
         if rule is not None:
             written[argument] = rule.as_json()
         # A rule without an example leaves its argument out.
@@ -209,6 +211,10 @@ def _call(part: DocumentPart) -> JsonObject:
     if "raises" in fields:
         call |= {"response": None, "exception": fields["raises"].text()}
     return call
+
+
+def _is_rule(value: Json) -> bool:
+    return isinstance(value, dict) and any(f"{rules.MARK}{name}" in value for name in rules.names())
 
 
 def _parts_of_call(part: DocumentPart) -> tuple[str, dict[str, DocumentPart], dict[str, DocumentPart]]:

@@ -381,7 +381,7 @@ def _weight(finding: Finding) -> tuple[bool, bool]:
 
 def _flat(text: ReadText) -> list[tuple[str, object]]:
     return [
-        (atom.key, atom.fact.values) if atom.fact is not None else (atom.shown, None)
+        (atom.key, (atom.fact.values, atom.fact.dates)) if atom.fact is not None else (atom.shown, None)
         for clause in text.clauses
         for atom in clause.joined
         if atom.key != "a"

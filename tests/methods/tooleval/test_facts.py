@@ -142,6 +142,11 @@ def test_facts_that_are_exchanged_are_unclear() -> None:
     [
         ("Would you like me to set an alarm for 15:40?", ("15:40",), "", None),
         ("It has a low of -6.", ("6",), "", False),
+        ("It has a low of -6 degrees.", ("-6", "-6 degrees"), "", True),
+        ("It has a low of 6 or -60 degrees.", ("-6", "-6 degrees"), "", False),
+        ("It takes 1 h 30 min.", ("90 minutes",), "", True),
+        ("Write to ana@mail.org.uk.", ("ana@mail.org",), "", False),
+        ("Write to ana@mail.org.", ("ana@mail.org",), "", True),
         ("It was moved from Room 118 to Room 204.", ("118",), "It was moved to Room 118.", None),
         ("It lasts from 1 pm to 2 pm.", ("14:00",), "It begins at 14:00.", None),
         ("It begins at 14:00 and ends at 16:00.", ("14:00",), "It begins at 14:00.", True),

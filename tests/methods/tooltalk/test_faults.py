@@ -238,6 +238,15 @@ def test_whatever_is_done_a_failure_has_a_fault_and_a_success_has_none(mode: Mod
                 assert all(fault.text and "\n" not in fault.text for fault in faults(done, mode))
 
 
+def test_what_is_missing_or_unknown_is_called_so() -> None:
+    call = Call("SendMessage", {"receiver": None, "urgent": True})
+    assert [fault.text for fault in faults({7: ([call], "Hm.")})[:3]] == [
+        "SendMessage: 'receiver' should be a string, got None",
+        "SendMessage: there is no argument 'urgent'",
+        "SendMessage: 'message' is missing",
+    ]
+
+
 def test_values_in_a_text_are_short_and_inert() -> None:
     [first, *_] = faults({3: ([Call(small_talks.HOSTILE, {"x": "y" * 10**6})], "Hm.")})
     assert len(first.text) < 400
