@@ -151,7 +151,8 @@ class Maker:
                 raise Rejected("order", f"{filler[0].name} comes after something")
             main.insert(stage.random.choice(places), filler)
         for number, (scene, own) in enumerate(main):
-            before = main[number - 1][0] if number else None
+            # A scene before may have had no turn, if all of its turns are only sometimes said.
+            before = main[number - 1][0] if stage.draft.turns else None
             acted = before is not None and bool(stage.draft.turns[-1].calls)
             if scene.filler == "after" and not acted:
                 raise Rejected("order", f"{scene.name} comes after something was done")

@@ -12,6 +12,7 @@ from rig.calls import JsonObject
 from rig.cli.options import AS_JSON, json_option
 from rig.cli.output import print_json, print_table, say
 from rig.cli.verbs import Verbs, argument, option, verb
+from rig.displays.table import one_line
 from rig.engine.formats.base import declarations_in_words
 from rig.engine.grammar.schema import SchemaError, narrow
 from rig.errors import RigError, counted
@@ -148,7 +149,7 @@ def check(
     else:
         for report in reports:
             for line in (*report.faults, *report.summary):
-                say(str(line))
+                say(one_line(str(line)))
     return any(report.faults for report in reports)
 
 
@@ -334,7 +335,7 @@ def record(
     for call in () if log is None else from_log(log, next(iter(servers.servers))):
         cassette.add(call)
     for line in (*report.faults, *report.summary):
-        say(str(line))
+        say(one_line(str(line)))
     target = folder / CASSETTE
     cassette.write(target, servers.redact)
     say(f"{target}: {counted(len(cassette.calls), 'call')} recorded; play them with --servers replay")

@@ -62,6 +62,28 @@ def test_a_name_that_cannot_name_files_is_refused(folder: Path, rig: Callable[..
     assert sorted(folder.rglob("*")) == files
 
 
+def test_a_scene_may_come_to_nothing(folder: Path, rig: Callable[..., Any]) -> None:
+    """All of its turns are only sometimes said, and it may be the first."""
+    scenes = [
+        {
+            "scene": call,
+            "slots": {"n": {"number": "30..60"}},
+            "turns": [
+                {"chance": 0.3, "user": f"{call}, {{n}} or B{{n}}, please.", "calls": [{call: arguments}]}
+            ],
+        }
+        for call, arguments in (
+            ("rent_gear", {"item": "shoes", "size": "{n}"}),
+            ("cancel_booking", {"booking": "B{n}"}),
+        )
+    ]
+    (folder / "some.yaml").write_text(json.dumps(scenes))
+    make = ("author", "--toolbox", "hall", "--scenes", "some.yaml", "--count", 2)
+    done = rig(*make, "-o", "some")
+    assert done.code == 0, done.err
+    assert len(list((folder / "some").glob("*.json"))) == 2
+
+
 def test_a_name_is_for_scenes_of_ones_own(folder: Path, rig: Callable[..., Any]) -> None:
     assert "--name needs --scenes" in rig("author", "--name", "mine", "-o", "mine").err
 

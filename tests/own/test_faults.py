@@ -71,6 +71,10 @@ TALKS: dict[str, tuple[str, str]] = {
         "- user: x\n  calls:\n    - find: {what: {$one_of: [{$text: me}, it]}}\n",
         "one.yaml, line 3: 1.calls.1.find.what: $one_of takes values, and reads no rules among them",
     ),
+    "a name of two lines": (
+        'must_not_call: ["a\\nb"]\nturns:\n  - user: x\n',
+        "one: must_not_call names a b, which is not a tool",
+    ),
     "a name twice": ("- user: x\n  user: y\n", "one.yaml, line 2: the name 'user' appears twice"),
     "a bomb": (
         "a: &a [x, x, x, x, x, x, x, x, x]\n"
