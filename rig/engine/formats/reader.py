@@ -22,7 +22,7 @@ _SPACES = r"\s{0,20}"
 
 _WORDS = {"true": True, "True": True, "false": False, "False": False, "null": None, "None": None}
 _WORD = re.compile(r"[A-Za-z]+")
-_NUMBER = re.compile(r"-?\d{1,400}(?:\.\d{1,400})?(?:[eE][+-]?\d{1,4})?")
+_NUMBER = re.compile(r"-?\d{1,400}(?:\.\d+)?(?:[eE][+-]?\d{1,4})?")
 _ZERO_LED = re.compile(r"-?0\d")
 BARE_KEY = re.compile(r"[^\s:,{}\[\]\"']{1,200}(?: {1,4}[^\s:,{}\[\]\"']{1,200}){0,40}")
 """A name without quotes: spaces are inside it alone, and it has nothing that sets names apart from values."""
