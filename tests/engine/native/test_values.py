@@ -11,6 +11,7 @@ from rig.engine.core.template import ChatTemplate
 from rig.engine.formats.base import Reading
 from rig.engine.formats.detection import native_of
 from rig.engine.formats.form import NativeFormat
+from rig.engine.formats.reader import read_value
 from rig.engine.formats.salvage import AnswerError
 from rig.engine.grammar.language import Tags
 from rig.engine.grammar.lark import grammar as lark_of
@@ -173,3 +174,8 @@ def test_a_text_in_a_tag_has_no_quotes_however_deep_its_option_is(name: str) -> 
         return lark_of(known(name).form((tool,)).language(), {}, free_order=False)
 
     assert grammar_of(deep) == grammar_of(flat)
+
+
+def test_a_number_has_any_number_of_digits_behind_its_point() -> None:
+    text = "0." + "1" * 500
+    assert read_value(text, 0) == (float(text), len(text))
