@@ -99,8 +99,8 @@ def test_refusal_of_a_later_message_is_an_error_of_its_own() -> None:
 
 
 def test_a_content_that_a_template_shows_twice_is_there_twice() -> None:
-    all_of_them = "{% for m in messages %}<{{ m.role }}>{{ m.content }}\n{% endfor %}"
+    messages = "{% for m in messages %}<{{ m.role }}>{{ m.content }}\n{% endfor %}"
     chat = [ChatMessage("user", ("a",)), ChatMessage("assistant", ("b",)), ChatMessage("user", ("c", "d"))]
-    template = ChatTemplate(all_of_them + "Question: {{ messages[-1].content }}")
+    template = ChatTemplate(messages + "Question: {{ messages[-1].content }}")
     assert text(template, chat) == "<user>a\n<assistant>b\n<user>cd\nQuestion: cd"
     assert [part.text for part in template.render(chat) if part.is_content] == ["a", "b", "c", "d", "c", "d"]
