@@ -150,12 +150,15 @@ _KEPT = {
 
 
 def tools_json(source: str | None) -> JsonObject:
-    """Return what a chat template does about tool calls, by name; `fault` if it has none."""
+    """Return what a chat template does about tool calls, by name; `fault` if it has none.
+
+    The format is null if the template itself is missing or cannot be used.
+    """
     try:
-        template = ChatTemplate(source or "")
+        template = _template(source)
         native = native_of(template)
     except (RigError, Unsupported) as error:
-        return {"format": "rig", "fault": str(error)}
+        return {"format": None if isinstance(error, RigError) else "rig", "fault": str(error)}
     return {
         "format": "native" if native.is_supported else "rig",
         "native": native.family or "derived",
@@ -166,14 +169,20 @@ def tools_json(source: str | None) -> JsonObject:
     }
 
 
+def _template(source: str | None) -> ChatTemplate:
+    if source is None:
+        raise RigError("there is no chat template")
+    return ChatTemplate(source)
+
+
 def show_tools(source: str | None) -> None:
     """Print the form of tool calls, the template's faults, and a call as the model sees and writes it."""
     click.echo("\nTool calls:")
     try:
-        template = ChatTemplate(source or "")
+        template = _template(source)
         native = native_of(template)
     except RigError as error:
-        say(f"rig's form: {error}")
+        say(f"none: {error}; `rig run` needs --chat-template")
         return
     except Unsupported as error:
         say(f"rig's form: the chat template {error}, nor is its family known")

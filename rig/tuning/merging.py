@@ -66,7 +66,8 @@ class MergedAdapter(Change):
         is_embedding = name == EMBEDDING
         product = a @ b.T if is_embedding else b @ a
         rank = a.shape[1] if is_embedding else len(a)
-        return values + np.float32(self._alpha / rank) * product * np.float32(self._scale)
+        # To llama.cpp, an alpha of 0 is none, and the product counts as it is.
+        return values + np.float32((self._alpha or rank) / rank) * product * np.float32(self._scale)
 
 
 def merge(

@@ -43,6 +43,19 @@ def test_info_says_what_a_template_does_not_do_and_how_to_give_another(rig: Rig,
     assert "rig's form: the chat template does not show" in rig("models", "info", plain, "--tools").out
 
 
+@pytest.mark.parametrize(
+    ("template", "fault"), [(None, "there is no chat template"), ("{% x %}", "the chat template does not")]
+)
+def test_info_says_that_a_model_without_a_usable_template_needs_one(
+    rig: Rig, tmp_path: Path, template: str | None, fault: str
+) -> None:
+    path = tiny_gguf.write(tmp_path / "tiny.gguf", template=template)
+    out = rig("models", "info", path, "--tools").out
+    assert f"none: {fault}" in out
+    assert out.endswith("`rig run` needs --chat-template\n")
+    assert rig("models", "info", path, "--json").json["tool_calls"]["format"] is None
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not REAL, reason="no folder of chat templates; set RIG_CHAT_TEMPLATES")
 @pytest.mark.parametrize("name", sorted(REAL))

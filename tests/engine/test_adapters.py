@@ -75,6 +75,7 @@ def test_what_is_no_whole_adapter_is_refused(base: Path, tmp_path: Path) -> None
     path = tmp_path / "odd.lora"
     for given_, message in (
         ({"alpha": None}, "without adapter.lora.alpha"),
+        ({"alpha": float("nan")}, "adapter.lora.alpha is nan"),
         ({"kind": "control_vector"}, "only lora can be used"),
     ):
         tiny_gguf.write_adapter(path, base, **given_)  # type: ignore[arg-type]

@@ -409,3 +409,17 @@ def test_samplers_work_in_the_order_that_is_asked_for() -> None:
     assert all(
         SAMPLERS.index(one) < SAMPLERS.index(other) for one, other in pairwise(Sampling().samplers.split(";"))
     )
+
+
+@pytest.mark.parametrize(
+    ("values", "random"),
+    [
+        ({"temp": 0.0, "top_k": 3, "samplers": "top_k"}, False),
+        ({"temp": 0.0, "min_p": 0.01, "samplers": "min_p;top_p"}, False),
+        ({"temp": 0.8, "top_k": 1, "samplers": "temperature"}, True),
+        ({"temp": 0.8, "top_k": 1, "samplers": "temperature;top_k"}, False),
+    ],
+)
+def test_a_sampler_that_is_left_out_decides_nothing(values: dict[str, Any], random: bool) -> None:
+    assert Sampling.model_validate(values).draws is random
+    assert (len(set(draws(100, **values))) > 1) is random

@@ -96,3 +96,11 @@ def test_refusal_of_a_later_message_is_an_error_of_its_own() -> None:
     picky = "{% if messages|length > 5 %}{{ raise_exception('too long') }}{% endif %}" + tiny_gguf.CHATML
     with pytest.raises(TemplateError, match="too long"):
         ChatTemplate(picky).render([ChatMessage("user", (str(n),)) for n in range(6)])
+
+
+def test_a_content_that_a_template_shows_twice_is_there_twice() -> None:
+    messages = "{% for m in messages %}<{{ m.role }}>{{ m.content }}\n{% endfor %}"
+    chat = [ChatMessage("user", ("a",)), ChatMessage("assistant", ("b",)), ChatMessage("user", ("c", "d"))]
+    template = ChatTemplate(messages + "Question: {{ messages[-1].content }}")
+    assert text(template, chat) == "<user>a\n<assistant>b\n<user>cd\nQuestion: cd"
+    assert [part.text for part in template.render(chat) if part.is_content] == ["a", "b", "c", "d", "c", "d"]

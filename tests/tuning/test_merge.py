@@ -1,11 +1,13 @@
 """A model and an adapter as one file: what it computes, and what it says of itself."""
 
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
 import tiny_gguf
 
+from rig.engine.core.llama import Chunk, LlamaContext, LlamaModel
 from rig.engine.files.adapters import Adapter
 from rig.engine.files.caches import sha256_of
 from rig.engine.files.derived import DerivedModel, local_registry
@@ -48,6 +50,25 @@ def test_the_change_is_in_the_weights(models: Path) -> None:
     a, b = pairs["blk.0.ffn_up.weight"]
     expected = weight("tiny.gguf") + 0.5 * alpha / 4 * (b @ a)
     np.testing.assert_allclose(weight(made.entry.file), expected, rtol=1e-5)
+
+
+def test_an_alpha_of_0_is_none_as_to_llama_cpp(models: Path) -> None:
+    def logits(path: Path, adapter: Path | None = None) -> np.ndarray:
+        with closing(LlamaModel(path)) as model:
+            context = LlamaContext(
+                model, n_ctx=64, n_batch=16, n_threads=1, flash_attention=False, kv_type="f16"
+            )
+            if adapter:
+                context.apply_adapter(model.adapter(adapter), 1.0)
+            context.decode([Chunk(0, [1, 2, 3], 1)])
+            row = context.logits().copy()
+            context.close()
+            return row
+
+    lora = tiny_gguf.write_adapter(models.parent / "a.lora", models / "tiny.gguf", alpha=0.0)
+    merged = logits(models / _merge(models, "f32").entry.file)
+    np.testing.assert_allclose(merged, logits(models / "tiny.gguf", lora), atol=1e-3)
+    assert abs(merged - logits(models / "tiny.gguf")).max() > 1
 
 
 @pytest.mark.parametrize("kind", ["f16", "bf16", "f32", "q8_0"])

@@ -140,7 +140,8 @@ class Sampling(BaseModel):
     @property
     def draws(self) -> bool:
         """Whether tokens are chosen at random."""
-        return "xtc" in self.active or (self.temp > 0 and self.top_k != 1)
+        takes_one = self.temp == 0 or ("top_k" in self.active and self.top_k == 1)
+        return "xtc" in self.active or not takes_one
 
     @property
     def active(self) -> list[str]:

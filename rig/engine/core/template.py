@@ -7,6 +7,7 @@ piece is tokenised alone. Templates do see declarations and calls (`rig.engine.p
 """
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -185,19 +186,24 @@ class ChatTemplate:
             message.shown(marker if any(message.parts) or not message.calls else "")
             for message, marker in marked
         ]
-        rest = self.expand(views, tools, generation=True, variables=variables)
-        fragments: list[Fragment] = []
-        for message, marker in marked:
-            escaped = marker.replace('"', '\\"')
-            is_escaped = marker not in rest and escaped in rest
-            before, marker_there, after = rest.partition(escaped if is_escaped else marker)
-            if not marker_there:
-                if message.calls:
-                    continue  # many templates leave out the content beside calls
+        text = self.expand(views, tools, generation=True, variables=variables)
+        numbers = {
+            spelling: number
+            for number, (_, marker) in enumerate(marked)
+            for spelling in (marker, marker.replace('"', '\\"'))
+        }
+        pieces = re.split(f"({'|'.join(map(re.escape, numbers)) or '(?!)'})", text)
+        shown = list(dict.fromkeys(numbers[marker] for marker in pieces[1::2]))
+        for number, message in enumerate(messages):
+            # Many templates leave out the content beside calls.
+            if shown[:1] == [number]:
+                del shown[0]
+            elif not message.calls:
                 raise TemplateError(f"a message of role {message.role} does not appear in the prompt")
-            rest = after
-            fragments.append(Fragment(before))
-            for part in message.parts:
-                text = json.dumps(part, ensure_ascii=False)[1:-1] if is_escaped else part
-                fragments.append(Fragment(text, is_content=not isinstance(part, Markup)))
-        return [*fragments, Fragment(rest)]
+        fragments = [Fragment(pieces[0])]
+        for marker, after in zip(pieces[1::2], pieces[2::2], strict=True):
+            for part in messages[numbers[marker]].parts:
+                written = json.dumps(part, ensure_ascii=False)[1:-1] if "\\" in marker else part
+                fragments.append(Fragment(written, is_content=not isinstance(part, Markup)))
+            fragments.append(Fragment(after))
+        return fragments

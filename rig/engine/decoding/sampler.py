@@ -101,7 +101,7 @@ class Sampler:
             elif name != "xtc" or self._tosses(len(tokens)):
                 kept = _FILTERS[name](logits, sampling)
                 tokens, logits = tokens[kept], logits[kept]
-        return int(tokens[self._draw(logits)])
+        return int(tokens[self._draw(logits) if sampling.temp else logits.argmax()])
 
     def _tosses(self, candidates: int) -> bool:
         """Return whether XTC acts on this token, by the random numbers that llama.cpp gets from the seed."""

@@ -53,6 +53,8 @@ def inspect_adapter(path: Path) -> AdapterInfo:
     alpha = header.get("adapter.lora.alpha", float)
     if alpha is None:
         raise RigError(f"{path}: damaged: an adapter without adapter.lora.alpha")
+    if not math.isfinite(alpha):
+        raise RigError(f"{path}: damaged: its adapter.lora.alpha is {alpha}")
     changes = {name: _change(path, name, *pair) for name, pair in _pairs(path, header.tensors).items()}
     ranks = [rank for _, rank in changes.values()]
     return AdapterInfo(

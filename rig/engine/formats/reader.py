@@ -22,9 +22,10 @@ _SPACES = r"\s{0,20}"
 
 _WORDS = {"true": True, "True": True, "false": False, "False": False, "null": None, "None": None}
 _WORD = re.compile(r"[A-Za-z]+")
-_NUMBER = re.compile(r"-?\d{1,400}(?:\.\d{1,400})?(?:[eE][+-]?\d{1,4})?")
+_NUMBER = re.compile(r"-?\d{1,400}(?:\.\d+)?(?:[eE][+-]?\d{1,4})?")
 _ZERO_LED = re.compile(r"-?0\d")
-_BARE_KEY = re.compile(r"[^\s:,{}\[\]\"']{1,200}")
+BARE_KEY = re.compile(r"[^\s:,{}\[\]\"']{1,200}(?: {1,4}[^\s:,{}\[\]\"']{1,200}){0,40}")
+"""A name without quotes: spaces are inside it alone, and it has nothing that sets names apart from values."""
 _SPACE = re.compile(r"[ \t\r\n]*")
 _DOUBLE = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _SINGLE = re.compile(r"'(?:[^'\\]|\\.)*'", re.DOTALL)
@@ -358,7 +359,7 @@ def _object_key(text: str, place: int, quote: str) -> tuple[str, int]:
     """Read a name in an object, in quotes or bare; return it and where the colon after it ends."""
     if text[place : place + 1] in ('"', "'") or (quote and text.startswith(quote, place)):
         key, place = read_value(text, place, quote)
-    elif bare := _BARE_KEY.match(text, place):
+    elif bare := BARE_KEY.match(text, place):
         key, place = bare[0], bare.end()
     else:
         raise JsonError(f"no name at {text[place : place + 20]!r}")

@@ -356,8 +356,7 @@ class _Writer:
     def _argument(self, key: str, schema: JsonObject, tags: Tags) -> str:
         """Return the name of the rule of one argument: its tags, and each way to write its value."""
         name = self.fresh("a")
-        parts = [part for option in schema.get("anyOf", [schema]) for part in _by_type(option)]
-        self.add(name, " | ".join(self._written(key, part, tags) for part in parts))
+        self.add(name, " | ".join(self._written(key, part, tags) for part in _by_type(schema)))
         return name
 
     def _written(self, key: str, schema: JsonObject, tags: Tags) -> str:
@@ -406,7 +405,9 @@ def _in_slashes(regex: str) -> str:
 
 
 def _by_type(schema: JsonObject) -> list[JsonObject]:
-    """Split a schema that lists values into one for strings and one for the others; keep any other schema."""
+    """Return the options of a schema, those that list values split into strings and others."""
+    if "anyOf" in schema:
+        return [part for option in schema["anyOf"] for part in _by_type(option)]
     if not isinstance(values := schema.get("enum"), list):
         return [schema]
     texts = [value for value in values if isinstance(value, str)]

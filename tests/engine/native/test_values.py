@@ -11,9 +11,11 @@ from rig.engine.core.template import ChatTemplate
 from rig.engine.formats.base import Reading
 from rig.engine.formats.detection import native_of
 from rig.engine.formats.form import NativeFormat
+from rig.engine.formats.reader import read_value
 from rig.engine.formats.salvage import AnswerError
 from rig.engine.grammar.language import Tags
 from rig.engine.grammar.lark import grammar as lark_of
+from rig.engine.grammar.schema import SchemaError
 from rig.engine_options import GrammarArm
 from rig.models import ToolDoc
 
@@ -135,3 +137,45 @@ def test_a_tool_of_the_templates_own_is_called_to_reply() -> None:
         form("told again before each answer", "json")[1].read(call)
     assert "reply_tool" in native.as_json()
     assert "reply_tool" not in known("told again before each answer").native.as_json()
+
+
+BARE = ("quotes of its own", "google-gemma-4-31B-it-interleaved")
+
+
+def with_parameter(name: str) -> ToolDoc:
+    inside = {"type": "object", "properties": {name: {"type": "string"}}}
+    return ToolDoc("look", "", {"type": "object", "properties": {"in": inside}})
+
+
+@pytest.mark.parametrize("name", [name for name in BARE if name in NAMES])
+@pytest.mark.parametrize("parameter", ["start date", "a  b c", "größe", "x-y", "$ref"])
+def test_a_name_without_quotes_may_have_spaces_in_it(name: str, parameter: str) -> None:
+    call = Call("look", {"in": {parameter: " x "}})
+    template = known(name)
+    text = template.native.shape.write((call,))
+    for grammar in ("json", "none"):
+        reading = template.form((with_parameter(parameter),), grammar=grammar).read(text)
+        assert (reading.calls, reading.salvage) == ((call,), "")
+
+
+@pytest.mark.parametrize("parameter", ["", " a", "a ", "a:b", "a,b", "a}", 'a"b', "a\nb"])
+def test_a_name_that_could_not_be_told_from_what_follows_is_refused(parameter: str) -> None:
+    with pytest.raises(SchemaError, match="cannot be written in the model's own form"):
+        known("quotes of its own").form((with_parameter(parameter),))
+
+
+@pytest.mark.parametrize("name", ["a tag for each", "keys and values", "in sections"])
+def test_a_text_in_a_tag_has_no_quotes_however_deep_its_option_is(name: str) -> None:
+    flat = {"anyOf": [{"type": "string"}, {"type": "null"}, {"type": "integer"}]}
+    deep = {"anyOf": [{"type": ["string", "null"]}, {"type": "integer"}]}
+
+    def grammar_of(value: dict[str, Any]) -> str:
+        tool = ToolDoc("look", "", {"type": "object", "properties": {"either": value}})
+        return lark_of(known(name).form((tool,)).language(), {}, free_order=False)
+
+    assert grammar_of(deep) == grammar_of(flat)
+
+
+def test_a_number_has_any_number_of_digits_behind_its_point() -> None:
+    text = "0." + "1" * 500
+    assert read_value(text, 0) == (float(text), len(text))
