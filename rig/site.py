@@ -48,7 +48,7 @@ def site() -> Path:
 
 
 def pages(folder: Path) -> dict[str, Path]:
-    """Return the pages of a built site by name, such as `comparing`, in the order of their paths, the lab's last.
+    """Return the pages of a built site by name, such as `comparing`, with the lab's last.
 
     Where the lab has a page of the same name as another, it is called `lab/NAME`.
     """

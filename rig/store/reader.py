@@ -124,7 +124,7 @@ class Runs(ScoreReader):
         return list(self.each_cell(run))
 
     def each_cell(self, run: StoredRun) -> Iterator[Cell]:
-        """Yield the same while the store is open, with no more than one arm in memory."""
+        """Yield what `cells` returns, with one arm in memory at a time. The store has to stay open."""
         conversations = self._rows(_CONVERSATIONS, run.id)
         for arm in run.arms:
             arm_id = self._arm_id(run, arm.position)
