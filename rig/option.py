@@ -85,12 +85,12 @@ class Option:
         return f"{'model' if self.reader == 'engine' else 'protocol'}.{self.key}"
 
     def parse(self, text: str) -> Any:
-        """Parse a text as a value of the default's type. Raises RigError for another text."""
+        """Parse a text as a value of the default's type. Raises RigError that names no option."""
         kind = type(self.default)
         try:
             return _FLAGS[text] if kind is bool else kind(text)
         except (KeyError, ValueError) as error:
-            raise RigError(f"--set {self.name}={text}: not a value such as {self.default}") from error
+            raise RigError(f"not a value such as {self.default}") from error
 
     def levels(self, text: str) -> tuple[Any, ...]:
         """Parse the values of a text with commas, such as `0,2k,4k`. Raises RigError that names no option."""

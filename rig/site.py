@@ -48,9 +48,15 @@ def site() -> Path:
 
 
 def pages(folder: Path) -> dict[str, Path]:
-    """Return the pages of a built site by name, such as `comparing`, in the order of their paths."""
-    paths = (path for path in sorted(folder.glob("*/**/*.html")) if "assets" not in path.parts)
-    return {**{path.stem: path for path in paths}, "changelog": folder / "changelog.html"}
+    """Return the pages of a built site by name, such as `comparing`, with the lab's last.
+
+    Where the lab has a page of the same name as another, it is called `lab/NAME`.
+    """
+    paths = (path for path in folder.glob("*/**/*.html") if "assets" not in path.parts)
+    by_name: dict[str, Path] = {}
+    for path in sorted(paths, key=lambda path: (path.parent.name == "lab", path)):
+        by_name[f"lab/{path.stem}" if path.stem in by_name else path.stem] = path
+    return {**by_name, "changelog": folder / "changelog.html"}
 
 
 def page(folder: Path, name: str | None) -> Path:

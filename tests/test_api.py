@@ -230,6 +230,7 @@ def test_faults_of_stores_and_questions_are_one_line(store: Path, tmp_path: Path
             "no option 'metrc' (did you mean 'metric'?)",
         ),
         (lambda: rig.open(store).compare("ladder/f16"), "is the only arm"),
+        (lambda: rig.open(store).run("ladder").rows("flip"), "no view 'flip' (did you mean 'flips'?)"),
     ):
         with pytest.raises(rig.RigError, match=re.escape(fault)):
             ask()

@@ -103,6 +103,19 @@ def test_pages_opened_from_the_disk_can_be_searched_and_ask_for_nothing_else(tmp
         assert {address.partition(":")[0] for address in page.requests} <= {"file", "data", "blob"}
 
 
+def test_a_page_of_the_lab_hides_no_other_of_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rig: Callable[..., Any]
+) -> None:
+    monkeypatch.setenv("RIG_DOCS", str(tmp_path))
+    for name in ("index", "how-to/bfcl", "lab/bfcl", "lab/medium"):
+        page = tmp_path / f"{name}.html"
+        page.parent.mkdir(exist_ok=True)
+        page.touch()
+    for name, place in {"bfcl": "how-to/bfcl", "lab/bfcl": "lab/bfcl", "medium": "lab/medium"}.items():
+        assert rig("docs", name, "--path").out == f"{tmp_path / place}.html\n"
+        assert name in rig("docs", "--list").out
+
+
 def test_without_pages_rig_says_where_it_looked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rig: Callable[..., Any]
 ) -> None:

@@ -400,6 +400,8 @@ def test_a_dial_makes_arms_and_has_a_metric_of_its_own(call: Call) -> None:
     arms = json.loads(call(*asked, *levels, plugins=("shouting.py",)))["arms"]
     assert [arm["arm"] for arm in arms] == [f"oracle shouting={level}" for level in (0, 2, 5)]
     assert [(arm["success_rate"], arm["shouts_back"]) for arm in arms] == [(1.0, 0.0)] * 3
+    wrong = (*asked, "--set", "shouting=x")
+    assert "--set shouting=x: 'x' is not a number" in call(*wrong, plugins=("shouting.py",), code=2)
     assert "shouting=5" in call("show", "latest")
     compared = call("compare", "latest", plugins=("shouting.py",))
     assert "stress.shouting (none -> 5)" in compared

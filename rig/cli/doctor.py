@@ -252,7 +252,7 @@ def _similarity() -> Iterator[Symptom]:
 
 _SETUP = "run `make setup` again" if CHECKOUT else f"install {DISTRIBUTION} in a new environment"
 _BUILD = (
-    "make setup GPU=cpu (or cuda, metal, vulkan)"
+    "make setup GPU=cuda (or vulkan, metal; GPU=cpu is without)"
     if CHECKOUT
     else "CMAKE_ARGS=-DGGML_CUDA=on pip install --force-reinstall --no-deps --no-cache-dir llama-cpp-python"
 )

@@ -111,7 +111,8 @@ def _case(judged: ConditionResult) -> TestCase:
     kind: Kind = "failure" if judged.counts and judged.decision is Decision.WORSE else ""
     kind = "skipped" if judged.decision is Decision.CANNOT_TELL else kind
     name = f"{judged.condition.tier}: {judged.condition.text}"
-    return TestCase(judged.arm, name, kind=kind, text=f"{word(judged.decision)}: {judged.text}")
+    decided = f"{word(judged.decision)}: "
+    return TestCase(judged.arm, name, kind=kind, text=f"{decided}{judged.text.removeprefix(decided)}")
 
 
 def _annotations(result: GateResult) -> Iterator[str]:

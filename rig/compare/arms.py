@@ -122,9 +122,9 @@ def pick_baseline(chosen: Sequence[ChosenArm], text: str | None) -> ChosenArm:
             return candidates[0]
         if candidates:
             labels = ", ".join(arm.address for arm in candidates)
-            raise RigError(f"--baseline {text!r} could be any of {labels}")
+            raise RigError(f"baseline {text!r} could be any of {labels}")
     labels = ", ".join(arm.label for arm in chosen)
-    raise RigError(f"--baseline {text!r} is not one of the compared arms, which are: {labels}")
+    raise RigError(f"baseline {text!r} is not one of the compared arms, which are: {labels}")
 
 
 def read(runs: Runs, chosen: Sequence[ChosenArm], graders: Sequence[GraderInfo]) -> list[ScoredArm]:

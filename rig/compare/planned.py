@@ -133,7 +133,7 @@ def earlier_spread(
 
 
 def _spread_of(runs: Runs, addresses: Sequence[str]) -> KnownSpread | None:
-    """Return the median flips between the first arm and each other, or what a single arm's repeats decide."""
+    """Return the median flips between the first arm and the others, or what a single arm's repeats decide."""
     options = ComparisonOptions(across_settings=True, one_will_do=True, resamples=100)
     comparison = compare_chosen(runs, choose(runs, addresses), options)
     baseline, *others = comparison.arms

@@ -152,7 +152,7 @@ class PlainDisplay:
         progress = self._progress
         arms = f"{len(event.arms)} arms, " if len(event.arms) > 1 else ""
         conversations = counted(len(event.conversations), "conversation")
-        turns = f", {progress.total} turns" if progress.unit == "turns" else ""
+        turns = f", {counted(progress.total, 'turn')}" if progress.unit == "turns" else ""
         done = f", {progress.done} done before" if event.finished_turns else ""
         self._line(f"run {event.run}: {arms}{conversations}{turns}{done}; stored in {event.store}")
 

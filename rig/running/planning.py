@@ -184,9 +184,11 @@ class Options(SimpleNamespace):
                     f"--set {text}: no option of the method is called {meant}; choose from: {names}"
                 )
             option = by_name[name]
-            chosen.setdefault(name, []).extend(
-                option.levels(value) if option.commas else (option.parse(value),)
-            )
+            try:
+                values = option.levels(value) if option.commas else (option.parse(value),)
+            except RigError as error:
+                raise RigError(f"--set {text}: {error}") from error
+            chosen.setdefault(name, []).extend(values)
         return {name: _distinct(values) for name, values in chosen.items()}
 
 

@@ -102,7 +102,7 @@ class _Compared(NamedTuple):
 
 @dataclass
 class _Predicted:
-    """A prediction, and which ground-truth call it is. It is compared with all of them only if necessary.
+    """A prediction, and the number of the true call that it matches. It is compared only if necessary.
 
     `differences` are those from each ground-truth call of the same tool.
     """

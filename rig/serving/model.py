@@ -80,7 +80,7 @@ class ServedModel(Model):
 
     @property
     def line(self) -> str:
-        """A description of the model and its server, in a line."""
+        """A description of the model and its server, in one line."""
         identity = self.identity
         size = f"{identity.n_ctx} tokens of context" if identity.n_ctx else "a context that it does not tell"
         tools = "tools in the request" if self.takes_tools else f"tools in words ({self._format.name})"

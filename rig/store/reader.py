@@ -124,7 +124,7 @@ class Runs(ScoreReader):
         return list(self.each_cell(run))
 
     def each_cell(self, run: StoredRun) -> Iterator[Cell]:
-        """Yield the same while the store is open, with no more than one arm in memory."""
+        """Yield what `cells` returns, with one arm in memory at a time. The store has to stay open."""
         conversations = self._rows(_CONVERSATIONS, run.id)
         for arm in run.arms:
             arm_id = self._arm_id(run, arm.position)
@@ -218,9 +218,10 @@ class Runs(ScoreReader):
         yield from self._database.query(f"SELECT * FROM {name} AS seen WHERE run = ?{planned}", [run.id])
 
     def view_columns(self, name: str) -> list[str]:
-        """Return the names of a view's columns. Raises ValueError unless it is an exported view."""
+        """Return the names of a view's columns. Raises RigError unless it is an exported view."""
         if name not in EXPORTED:
-            raise ValueError(f"{name!r} is not an exported view")
+            views = ", ".join(EXPORTED)
+            raise RigError(f"no view {name!r}{did_you_mean(name, EXPORTED)}; choose from: {views}")
         if not self._has_views:
             # What stands in the store under these names may be somebody else's, or an older rig's.
             with intact(self.path):

@@ -131,7 +131,7 @@ class StoredArm:
     model, if so. `attempts` counts what was tried again, by what had failed: turns, and the arm. `decided` is
     the verdict on the arm, in words, in a run until a verdict, which then stopped playing it. `attribution`
     is why a served arm answered differently from its file. `sums` is None if the run was read without sums;
-    using any of them is a ValueError then.
+    using any of them then raises ValueError.
     """
 
     position: int

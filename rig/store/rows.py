@@ -86,6 +86,8 @@ def step_from_row(row: Mapping[str, Any]) -> Step:
     """Read a step back from its row."""
     call = executed = verdict = None
     if row["kind"] == "call":
+        call = Call(row["tool"], json.loads(row["arguments"]))
+    if row["executed"] is not None:
         # The columns `tool` and `exception` are for people and may be escaped; here both are exact.
         name, arguments, exception = json.loads(row["executed"])
         outcome = Outcome(json.loads(row["response"]), exception)

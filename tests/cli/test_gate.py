@@ -220,7 +220,7 @@ def test_faults_of_runs_are_those_of_compare(
         ((path, "nothing"), "no run 'nothing'"),
         ((path, "latest/q8"), "required[1].max_loss: q8 is the only arm; name another run or arm"),
         ((tmp_path / "none.toml", "latest"), "none.toml"),
-        ((path, "latest", "--baseline", "q3"), "--baseline 'q3' is not one of the compared arms"),
+        ((path, "latest", "--baseline", "q3"), "baseline 'q3' is not one of the compared arms"),
     ):
         done = rig("gate", *arguments)
         assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
@@ -274,6 +274,7 @@ def test_conditions_are_cases_of_a_junit_file(
     assert kinds["q2", "informative: success_rate max_loss 5"] == ["system-out"]
     assert kinds["q8", "required: success_rate max_loss 5"] == ["skipped"]
     assert kinds["q8", "required: file_bytes max 9,000"] == ["system-out"]
+    assert "cannot tell: cannot tell" not in (tmp_path / "gate.xml").read_text()
 
 
 @pytest.mark.slow

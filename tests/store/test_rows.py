@@ -96,3 +96,12 @@ def test_what_utf_8_cannot_hold_is_escaped_where_sqlite_needs_text(tmp_path: Pat
     with Runs.open(store) as runs:
         prediction = runs.transcript(runs.get("abcde"), "alarms").turns[1].steps[0].prediction
     assert (prediction.raw, prediction.reply) == ("a\\ud800b", "\\udfff")
+
+
+def test_a_call_that_nobody_carried_out_is_read_as_it_was_written(tmp_path: Path) -> None:
+    store = tmp_path / "runs.sqlite"
+    played = PlayedTurn(1, (Step(Prediction(raw="look", call=Call("look", {"at": 1}))),))
+    with RunWriter.create(store, small_talks.plan(store, small_talks.oracle()).as_new_run()) as writer:
+        writer.commit_turn(Where(0, "alarms"), played)
+    with Runs.open(store) as runs:
+        assert runs.transcript(runs.get("abcde"), "alarms").turns == {1: played}

@@ -29,7 +29,7 @@ from rig.toolbox.schemas import validator, without_keys
 
 
 class CallChecker:
-    """Checks calls against what the grammar enforces of their tools' schemas, even after it promised that.
+    """Checks that calls fit what a grammar should have enforced of their tools' schemas.
 
     `schemas` are these parts of the schemas, by tool. Raises SchemaError for what cannot be enforced.
     """

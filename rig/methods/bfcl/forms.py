@@ -59,7 +59,7 @@ class PromptForm(NamedTuple):
         returns, *words = text.split(":")
         if returns not in _RETURNS or not {*words} <= {*_MORE} or {"python", "xml"} <= {*words}:
             raise RigError(
-                f"--set form={text}: none, all, or {', '.join(_RETURNS)}, and after a colon each what"
+                f"{text!r} is not a form: none, all, or {', '.join(_RETURNS)}, and after a colon each what"
                 " differs: tag, markdown, experimental, or python or xml for how functions are written"
             )
         return cls(returns, frozenset(words))

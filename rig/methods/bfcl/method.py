@@ -229,7 +229,7 @@ class SingleTurnSetup(BfclSetup):
     """Whether calls are scored as they are, because others asked for them."""
 
     def check(self, task: SingleTurnEntry, settings: BfclSettings) -> None:
-        """Raise RigError for a form with functions that are not in Python, which upstream does not have."""
+        """Raise RigError for a form if the functions are not in Python: upstream has no such prompt."""
         if settings.prompt_form is not None and task.language != "python":
             raise RigError(
                 f"{task.name}: --set form={settings.form} is for functions in Python; choose other files"

@@ -125,7 +125,7 @@ def test_the_26_forms_of_the_category() -> None:
     prompts = {(form.instructions, form.documentation([BOOK])) for form in forms if form is not None}
     assert len(prompts) == 26
     for name in ("", "yaml", "json:yaml", "json:python:xml", "json:", "none:tag", "all:tag"):
-        with pytest.raises(RigError, match=f"--set form={name}: none, all, or python, json"):
+        with pytest.raises(RigError, match=f"{name!r} is not a form: none, all, or python, json"):
             PromptForm.parse(name)
 
 
