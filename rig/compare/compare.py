@@ -265,9 +265,10 @@ def verdicts_of(
     `pairings` have the counts by conversation and repeat of both sides, and their sums; `differences` are
     those with unclear texts as wrong.
 
-    All ways of deciding them lie between the ends: the texts of an arm are all wrong, or all right. A verdict
-    holds if it holds at the four ends of the two arms, with the p-value corrected as if every other arm had
-    the largest of its own.
+    All rates lie between the ends: the texts of an arm are all wrong, or all right. The arms differ in most
+    conversations if each text is decided against what the other did. A verdict holds if it holds at the four
+    ends of the two arms and there, with the p-value corrected as if every other arm had the largest of its
+    own.
     """
     is_success = declaration.is_of_success(metric)
     ends: list[list[tuple[Tallied, Tallied, RateDifference]]] = []
@@ -279,7 +280,8 @@ def verdicts_of(
             for tally, side, number in zip(tallied, rows, unclear, strict=True)
         ]
         of_arm = [(*tallied, counted_wrong)]
-        for before, after in list(product(sides[0], sides[1]))[1:]:
+        apart = [_furthest_apart(rows, sides, metric, declaration)] if any(unclear) else []
+        for before, after in [*list(product(sides[0], sides[1]))[1:], *apart]:
             end = _difference(
                 bootstrap, metric, (before, after), declaration, question.alpha, len(differences)
             )
@@ -301,6 +303,26 @@ def verdicts_of(
             at_ends.append(verdict(*judged, question.alpha, is_success=is_success))
         verdicts.append(settled(at_ends, metric, texts[place]) if texts[place] else at_ends[0])
     return verdicts
+
+
+def _furthest_apart(
+    rows: tuple[Rows, Rows], sides: Sequence[Sequence[Tallied]], metric: Metric, declaration: Declaration
+) -> tuple[Tallied, Tallied]:
+    """Return the sums of both arms with the texts of every conversation decided so that they differ most."""
+    of_metric = [[tally.sides(metric) for tally in of_side] for of_side in sides]
+    numerators, denominators = (sum(side[0][part].sum() for side in of_metric) for part in (0, 1))
+    middle = numerators / denominators if denominators else 0.0
+    pulls = [
+        np.stack([(one - middle * of) / (of.mean() or 1.0) for one, of in of_side]) for of_side in of_metric
+    ]
+    apart = np.abs(pulls[0][:, None] - pulls[1])
+    chosen = np.unravel_index(apart.reshape(-1, apart.shape[-1]).argmax(axis=0), apart.shape[:2])
+    decided = (
+        [[*map(if_right, row)] if is_right else row for row, is_right in zip(side, choice, strict=True)]
+        for side, choice in zip(rows, chosen, strict=True)
+    )
+    before, after = (Tallied.of(side, declaration) for side in decided)
+    return before, after
 
 
 def _unclear(rows: Rows, metric: Metric, declaration: Declaration) -> int:
