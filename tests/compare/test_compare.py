@@ -261,6 +261,10 @@ def test_each_arm_is_compared_over_what_it_shares_with_the_baseline(store: Path)
     assert [int(arm.counts[TASKS]) for arm in found.arms] == [N, N, 4, N - 4]
     assert found.conversations == ()
     assert "equal/arm0 on 12, small/arm0 on 4, other/arm0 on 8" in " ".join(found.notes)
+    turned = compared(store, "equal", "large", "small", "other", baseline="equal")
+    rows = [row for row in turned.to_dicts() if row["metric"] == "success_rate"]
+    assert [row["baseline_rate"] for row in rows] == [11 / 12, pytest.approx(3 / 4), pytest.approx(1)]
+    assert all(row["value"] == pytest.approx(row["rate"] - row["baseline_rate"]) for row in rows)
     for pair in found.pairs[:2]:
         before = alone[pair.arm]
         assert pair.flips == before.flips
@@ -323,6 +327,22 @@ def test_of_unfinished_runs_what_both_have_finished_is_compared(store: Path) -> 
         note == f"begun/arm0 has finished 5 of {N} conversations; `rig run --resume begun` goes on"
         for note in found.notes
     )
+
+
+def test_a_conversation_counts_once_in_every_rate_however_often_it_was_played(store: Path) -> None:
+    wrong = set(range(0, N, 2))
+    play(store, model(N, wrong), model(N, wrong), number=N, repeats=3)
+    graded_talks.forget(store, 1, wrong, repeats=(1, 2))
+    found = compared(store)
+    (_, arm), (pair,) = found.arms, found.pairs
+    assert any("repeated unequally often (3: arm0; 1 to 3: arm1)" in note for note in found.notes)
+    assert (pair.differences["success_rate"].value, arm.rates["success_rate"].value) == (0, 0.5)
+    metrics = arm.as_json(found.declaration)["metrics"]
+    assert (metrics["success_rate"], metrics["upper"]["success_rate"]) == (0.5, 0.5)
+    assert (metrics["conversations"], metrics["successes"]) == (24, 18)
+    shown = ["".join(text for text, _ in line).split() for line in opening(found, 100)]
+    [rates] = [words[2:4] for words in shown if words[:1] == ["arm1"]]
+    assert rates == ["50.0%", "0.0"]
 
 
 def test_an_arm_that_never_got_anywhere_is_left_out_with_its_reason(store: Path) -> None:
