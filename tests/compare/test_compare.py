@@ -16,7 +16,9 @@ from graded_talks import model, play
 from rig.compare.arms import ComparisonOptions
 from rig.compare.compare import compare
 from rig.compare.findings import Comparison
+from rig.compare.sequential import compare_sequentially
 from rig.compare.verdict import VerdictKind
+from rig.displays.card import opening
 from rig.displays.compare import notes, statistics_text
 from rig.errors import RigError
 from rig.events import ConversationFinished, TurnFinished
@@ -274,6 +276,9 @@ def test_each_arm_is_compared_over_what_it_shares_with_the_baseline(store: Path)
     assert json.loads(json.dumps(found.as_json()))["pairs"][1]["conversations"] == 4
     lone = compared(store, "small", "large", "other")
     assert lone.left_out == {"other/arm0": "has finished no conversation that small/arm0 has finished"}
+    with Runs.open(store) as runs:
+        looked = compare_sequentially(runs, ["small", "large", "other"], 0.05)
+    assert looked.left_out == lone.left_out
 
 
 def test_a_conversation_whose_text_has_changed_is_another_one(store: Path) -> None:
