@@ -241,12 +241,15 @@ class Declaration(NamedTuple):
             "upper": {name: upper for name, (_, upper) in ends.items()},
         }
 
-    def as_json(self, counts: Counts) -> JsonObject:
-        """Return rates and counts by name. The count of tasks is called `conversations`."""
+    def as_json(self, counts: Counts, rated: Counts | None = None) -> JsonObject:
+        """Return rates, which follow from `rated` if it is given, and counts by name. The count of tasks is
+        called `conversations`.
+        """
         names = dict.fromkeys((self.success, *self.sides(self.metrics)))
         return {
-            **self.rates(counts),
-            **self.bounds_json(counts),
+            **self.rates(counts if rated is None else rated),
+            **self.bounds_json(counts if rated is None else rated),
+            UNCLEAR: counts.get(UNCLEAR, 0),
             "conversations": counts.get(TASKS, 0),
             **{name: counts.get(name, 0) for name in names if name},
         }

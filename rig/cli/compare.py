@@ -108,12 +108,13 @@ class DecisionOptions:
     def decisions(self, comparison: SequentialComparison | Comparison, points: float) -> dict[str, Decision]:
         """Return for each arm whether it loses more than this. Raises RigError if nothing may be decided."""
         if isinstance(comparison, SequentialComparison):
-            return {arm.arm: arm.decision for arm in comparison.arms}
-        if not comparison.declaration.decides:
-            asked = "unsure" if self.fail_if_worse is None else "worse"
-            raise RigError(f"--fail-if-{asked} cannot decide here: {comparison.declaration.caution}")
-        limit = points / comparison.metric.scale
-        decisions = {pair.arm: pair.verdict.decision(limit) for pair in comparison.pairs}
+            decisions = {arm.arm: arm.decision for arm in comparison.arms}
+        else:
+            if not comparison.declaration.decides:
+                asked = "unsure" if self.fail_if_worse is None else "worse"
+                raise RigError(f"--fail-if-{asked} cannot decide here: {comparison.declaration.caution}")
+            limit = points / comparison.metric.scale
+            decisions = {pair.arm: pair.verdict.decision(limit) for pair in comparison.pairs}
         return decisions | dict.fromkeys(comparison.left_out, Decision.CANNOT_TELL)
 
 
@@ -149,8 +150,10 @@ def command(
             return None
         comparison: SequentialComparison | Comparison
         if deciding.sequential:
-            tested = (deciding.fail_if_worse or question.loss) / 100
-            comparison = compare_sequentially(stored, question.addresses, tested, question.options)
+            tested = question.loss if limit is None else limit
+            if not tested:
+                raise RigError("--sequential tests for a loss; give --fail-if-worse more than 0 points")
+            comparison = compare_sequentially(stored, question.addresses, tested / 100, question.options)
             baseline = comparison.baseline
         else:
             noise = question.noise_in(stored)
@@ -168,13 +171,13 @@ def command(
     else:
         _say_comparison(comparison, deciding)
     # With --json, lines on what does not pass go to stderr.
-    points = counted(limit or 0.0, "point")
+    size = f"{'at least' if deciding.sequential else 'more than'} {counted(limit or 0.0, 'point')}"
     green = "" if deciding.fail_if_unsure else "; that passes all the same, unless --fail-if-unsure is given"
     for arm, decision in decisions.items():
         if decision is Decision.WORSE:
-            say(f"\n{arm} is worse than {baseline} by more than {points}", err=as_json)
+            say(f"\n{arm} is worse than {baseline} by {size}", err=as_json)
         elif decision is Decision.CANNOT_TELL:
-            line = f"\n{arm}: cannot tell: a loss of more than {points} could have gone unseen{green}"
+            line = f"\n{arm}: cannot tell: a loss of {size} could have gone unseen{green}"
             say(line, err=as_json)
     if by[Decision.WORSE]:
         return Decision.WORSE

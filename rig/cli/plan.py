@@ -14,7 +14,7 @@ from rig.cli.verbs import argument, option, verb
 from rig.compare.planned import ASSUMED, KnownSpread, VerdictPlan, earlier_spread, plan_verdict
 from rig.displays.texts import clock_time, percent
 from rig.errors import RigError, counted
-from rig.rates.power import ALPHA, POWER, Spread
+from rig.rates.power import ALPHA, MOST, POWER, Spread
 from rig.running.plan import Plan
 from rig.running.planning import Options, plan
 from rig.running.trial import ArmPace, try_out
@@ -135,7 +135,8 @@ def _facts(verdict: VerdictPlan, times: JsonObject, paces: Sequence[ArmPace]) ->
     within = verdict.spread.within
     sampled = f"; each repeat decides {percent(2 * within)} anew" if within else ""
     finds = f"find a loss of {loss} {often}"
-    needed = [f"no number of conversations would {finds}"]
+    most = "no number of" if verdict.spread.flips + verdict.loss > 1 else f"only more than {MOST:,}"
+    needed = [f"{most} conversations would {finds}"]
     if verdict.conversations_needed:
         needed = [f"{counted(verdict.conversations_needed, 'conversation')}{plays} {finds}"]
     if not verdict.is_enough and verdict.repeats_needed:

@@ -1,7 +1,7 @@
 """The comparison of stored runs, from reading their arms to the verdicts."""
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import product
@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from rig.calls import JsonObject
 from rig.compare.arms import (
     ChosenArm,
     ComparisonOptions,
@@ -22,11 +23,12 @@ from rig.compare.arms import (
     without_unfinished,
 )
 from rig.compare.curves import curves, spreads
-from rig.compare.findings import Agreement, ArmPair, ArmResult, Comparison, arm_result, flips
+from rig.compare.findings import Agreement, ArmPair, Comparison, arm_result, flips
 from rig.compare.noise import Noise
 from rig.compare.recommendation import recommend
 from rig.compare.verdict import ArmVerdict, settled, verdict
 from rig.errors import MACHINE, RigError
+from rig.limits import limits_of
 from rig.metrics import UNCLEAR, Counts, Declaration, Metric, if_right
 from rig.options import TABLE
 from rig.rates import Estimate, Tallied, agreement, interval
@@ -123,8 +125,11 @@ def compare_chosen(
             *ready.notes,
             *_chosen_parts(scored),
             *shared.notes,
-            *_failed_by_machine(results),
-            *_unequally_cut(results, question.alpha),
+            *failed_by_machine((arm.label, arm.errors) for arm in results),
+            *unequally_cut(
+                [(arm.label, arm.fingerprint, [row.cuts for row in arm.conversations]) for arm in results],
+                question.alpha,
+            ),
         ),
         noise=noise,
         left_out={**left_out, **alone},
@@ -177,34 +182,39 @@ def _chosen_parts(scored: Sequence[ScoredArm]) -> Iterator[str]:
             yield f"run {run.id} played the part of its suite that {' and '.join(chosen)} chose"
 
 
-def _failed_by_machine(arms: Sequence[ArmResult]) -> Iterator[str]:
-    """Yield the failures of each arm that are the machine's and not the model's."""
-    for arm in arms:
-        kinds = {kind: count for kind, count in arm.errors.items() if kind in MACHINE}
+def failed_by_machine(arms: Iterable[tuple[str, Counts]]) -> Iterator[str]:
+    """Yield the failures of each arm, given by its label, that are the machine's and not the model's."""
+    for label, errors in arms:
+        kinds = {kind: count for kind, count in errors.items() if kind in MACHINE}
         if kinds:
             failures = ", ".join(f"{kind} {count}" for kind, count in kinds.items())
-            yield f"{arm.label}: failures of the machine count as its own ({failures})"
+            yield f"{label}: failures of the machine count as its own ({failures})"
 
 
-def _unequally_cut(arms: Sequence[ArmResult], alpha: float) -> Iterator[str]:
-    """Yield where a limit cut off answers of an arm in more or fewer conversations than of the baseline, and
+def unequally_cut(
+    arms: Sequence[tuple[str, JsonObject, Sequence[Collection[str]]]], alpha: float
+) -> Iterator[str]:
+    """Yield where a limit cut off answers of an arm in more or fewer conversations than of the first, and
     chance does not explain it: their intervals do not touch.
+
+    Arms are given by label and fingerprint, with the limits that cut off an answer in each conversation, in
+    any repeat.
     """
-    baseline, *others = arms
-    for arm in others:
-        for name in {limit.option: None for limit in (*baseline.limits, *arm.limits) if limit.cut}:
-            before, now = (_cut_share(side, name, alpha) for side in (baseline, arm))
+    (baseline, fingerprint, of_first), *others = arms
+    for label, of_label, of_arm in others:
+        for name in limits_of(fingerprint) | limits_of(of_label):
+            before, now = (_cut_share(cuts, name, alpha) for cuts in (of_first, of_arm))
             if max(before.low or 0.0, now.low or 0.0) > min(before.high or 0.0, now.high or 0.0):
-                of_arm, of_baseline = (f"{100 * (share.value or 0.0):.0f}%" for share in (now, before))
+                shares = [f"{100 * (share.value or 0.0):.1f}%" for share in (now, before)]
                 yield (
-                    f"{TABLE[name].flag} cut off answers in {of_arm} of {arm.label}'s conversations and in"
-                    f" {of_baseline} of {baseline.label}'s: what they differ in may be the limit's doing"
+                    f"{TABLE[name].flag} cut off answers in {shares[0]} of {label}'s conversations and in"
+                    f" {shares[1]} of {baseline}'s: what they differ in may be the limit's doing"
                 )
 
 
-def _cut_share(arm: ArmResult, option: str, alpha: float) -> Estimate:
-    """Return the share of an arm's conversations in which a limit cut off an answer in any repeat."""
-    cut = np.array([float(option in result.cuts) for result in arm.conversations])
+def _cut_share(cuts: Sequence[Collection[str]], option: str, alpha: float) -> Estimate:
+    """Return the share of conversations in which a limit cut off an answer."""
+    cut = np.array([float(option in names) for names in cuts])
     return interval(cut, np.ones(len(cut)), alpha)
 
 
@@ -265,9 +275,10 @@ def verdicts_of(
     `pairings` have the counts by conversation and repeat of both sides, and their sums; `differences` are
     those with unclear texts as wrong.
 
-    All ways of deciding them lie between the ends: the texts of an arm are all wrong, or all right. A verdict
-    holds if it holds at the four ends of the two arms, with the p-value corrected as if every other arm had
-    the largest of its own.
+    All rates lie between the ends: the texts of an arm are all wrong, or all right. The arms differ in most
+    conversations if each text is decided against what the other did. A verdict holds if it holds at the four
+    ends of the two arms and there, with the p-value corrected as if every other arm had the largest of its
+    own.
     """
     is_success = declaration.is_of_success(metric)
     ends: list[list[tuple[Tallied, Tallied, RateDifference]]] = []
@@ -279,7 +290,8 @@ def verdicts_of(
             for tally, side, number in zip(tallied, rows, unclear, strict=True)
         ]
         of_arm = [(*tallied, counted_wrong)]
-        for before, after in list(product(sides[0], sides[1]))[1:]:
+        apart = [_furthest_apart(rows, sides, metric, declaration)] if any(unclear) else []
+        for before, after in [*list(product(sides[0], sides[1]))[1:], *apart]:
             end = _difference(
                 bootstrap, metric, (before, after), declaration, question.alpha, len(differences)
             )
@@ -301,6 +313,26 @@ def verdicts_of(
             at_ends.append(verdict(*judged, question.alpha, is_success=is_success))
         verdicts.append(settled(at_ends, metric, texts[place]) if texts[place] else at_ends[0])
     return verdicts
+
+
+def _furthest_apart(
+    rows: tuple[Rows, Rows], sides: Sequence[Sequence[Tallied]], metric: Metric, declaration: Declaration
+) -> tuple[Tallied, Tallied]:
+    """Return the sums of both arms with the texts of every conversation decided so that they differ most."""
+    of_metric = [[tally.sides(metric) for tally in of_side] for of_side in sides]
+    numerators, denominators = (sum(side[0][part].sum() for side in of_metric) for part in (0, 1))
+    middle = numerators / denominators if denominators else 0.0
+    pulls = [
+        np.stack([(one - middle * of) / (of.mean() or 1.0) for one, of in of_side]) for of_side in of_metric
+    ]
+    apart = np.abs(pulls[0][:, None] - pulls[1])
+    chosen = np.unravel_index(apart.reshape(-1, apart.shape[-1]).argmax(axis=0), apart.shape[:2])
+    decided = (
+        [[*map(if_right, row)] if is_right else row for row, is_right in zip(side, choice, strict=True)]
+        for side, choice in zip(rows, chosen, strict=True)
+    )
+    before, after = (Tallied.of(side, declaration) for side in decided)
+    return before, after
 
 
 def _unclear(rows: Rows, metric: Metric, declaration: Declaration) -> int:

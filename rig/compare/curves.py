@@ -15,7 +15,7 @@ from rig.metrics import Declaration
 from rig.options import TABLE
 from rig.rates import Estimate, Tallied
 from rig.rates.breaking import Break, BreakTest, Outcomes, differences
-from rig.rates.sequential import Evidence, LossTest
+from rig.rates.sequential import Evidence, LossTest, OutcomeBounds
 from rig.running.sweeping import curves_of, level_name
 from rig.store import StoredRun
 from rig.tasks import in_random_order
@@ -24,8 +24,8 @@ from rig.tasks import in_random_order
 @dataclass(frozen=True, slots=True)
 class LevelResult(ByName):
     """A level of a curve, and the arm that played it: how many conversations it has `finished`, and its rate
-    of success in these. `loss` is against the lowest level, over the conversations of both; None for the
-    lowest level, and for one that was not played.
+    of success in these. `loss` is against the lowest level, over the conversations of both, and `lowest` is
+    that one's rate in them; None for the lowest level, and for one that was not played.
     """
 
     level: str
@@ -33,6 +33,7 @@ class LevelResult(ByName):
     finished: int
     success: Estimate
     loss: Evidence | None
+    lowest: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +61,15 @@ class Curve(ByName):
         """The points to draw: the success of each level, and the ends of the interval that follows from its
         difference to the lowest level; fractions, None where there is none.
         """
-        lowest = self.levels[0].success.value or 0.0
-        ends = [(level.loss.high, level.loss.low) if level.loss else (None, None) for level in self.levels]
-        bounds = [
-            [None if end is None else min(max(lowest - end, 0.0), 1.0) for end in both] for both in ends
-        ]
-        return [
-            {"level": level.level, "success": level.success.value, "low": low, "high": high}
-            for level, (low, high) in zip(self.levels, bounds, strict=True)
-        ]
+        points: list[JsonObject] = []
+        for level in self.levels:
+            low = high = None
+            if level.loss is not None and level.lowest is not None:
+                low, high = (
+                    min(max(level.lowest - end, 0.0), 1.0) for end in (level.loss.high, level.loss.low)
+                )
+            points.append({"level": level.level, "success": level.success.value, "low": low, "high": high})
+        return points
 
     @property
     def text(self) -> str:
@@ -145,10 +146,10 @@ def _spread(name: str, option: str, group: Mapping[str, ScoredArm], alpha: float
     if not common:
         return None
     keys = in_random_order(list(common), 0)
-    outcomes: dict[str, Outcomes] = {word: [arm.outcomes(key) for key in keys] for word, arm in group.items()}
-    rates = {
-        word: float(np.mean([one.least for row in rows for one in row])) for word, rows in outcomes.items()
+    outcomes: dict[str, Outcomes] = {
+        word: [[OutcomeBounds.mean(arm.outcomes(key))] for key in keys] for word, arm in group.items()
     }
+    rates = {word: float(np.mean([row[0].least for row in rows])) for word, rows in outcomes.items()}
     test = LossTest(1.0, None, alpha, math.comb(len(group), 2))
     ends = [test.sequence(differences(*pair)) for pair in combinations(outcomes.values(), 2)]
     best, worst = max(rates, key=rates.__getitem__), min(rates, key=rates.__getitem__)
@@ -208,7 +209,11 @@ def _curve(
     finished = [{key.name: arm.outcomes(key) for key in arm.cells} if arm else {} for _, arm in levels]
     order: list[str] = list(run.conversations)
     if not run.settings.get("sweep"):
-        # Conversations that all have finished come first, so that a gap in one level does not end another.
+        # Repeats are averaged, and conversations that all have finished come first, so that a gap in one
+        # level does not end another.
+        finished = [
+            {name: [OutcomeBounds.mean(outcomes)] for name, outcomes in names.items()} for names in finished
+        ]
         common = set.intersection(*(set(names) for names in finished if names))
         keys = {key.name: key for _, arm in levels if arm for key in arm.cells}
         shuffled = [key.name for key in in_random_order(list(keys.values()), 0)]
@@ -218,11 +223,13 @@ def _curve(
     assert metric is not None
     results: list[LevelResult] = []
     for (level, arm), played in zip(levels, by_level, strict=True):
-        success, loss = Estimate(None, None, None), None
+        success, loss, lowest = Estimate(None, None, None), None, None
         if arm is not None:
             success = Tallied.of(arm.rows(list(arm.cells)), declaration).estimate(metric, test.alpha)
             both = differences(by_level[0], played)
-            loss = test.of_pair.evidence(both) if results and both else None
+            if results and both:
+                loss = test.of_pair.evidence(both)
+                lowest = float(np.mean([one.least for row in by_level[0][: len(both)] for one in row]))
         label = arm.chosen.label if arm else ""
-        results.append(LevelResult(level, label, len(arm.cells) if arm else 0, success, loss))
+        results.append(LevelResult(level, label, len(arm.cells) if arm else 0, success, loss, lowest))
     return Curve(name, option, test.size, test.alpha, tuple(results), test.located(by_level))

@@ -187,6 +187,15 @@ class ArmResult(ByName):
     limits: tuple[CutAnswers, ...]
 
     @property
+    def rated(self) -> Counts:
+        """The counts that `rates` follow from: a conversation counts once, however often it was played."""
+        if self.repeats[0] == self.repeats[1]:
+            return self.counts
+        return total(
+            {name: count / row.repeats for name, count in row.counts.items()} for row in self.conversations
+        )
+
+    @property
     def flaky(self) -> list[str]:
         """The conversations that succeeded in some repeats and failed in others."""
         return [result.conversation for result in self.conversations if 0 < result.successes < result.repeats]
@@ -200,7 +209,7 @@ class ArmResult(ByName):
             del values["reliability"]
         names = {"label": "arm", "arm": "name", "counts": "metrics"}
         return {names.get(name, name): value for name, value in values.items()} | {
-            "metrics": declaration.as_json(self.counts),
+            "metrics": declaration.as_json(self.counts, self.rated),
             "conversations": [conversation.as_json(declaration) for conversation in self.conversations],
         }
 
@@ -292,13 +301,17 @@ class Comparison:
             arm = next(arm for arm in self.arms if arm.label == pair.arm)
             for name, difference in pair.differences.items():
                 is_judged = name == self.metric.name
+                rate, before = arm.rates[name].value, self.baseline.rates[name].value
+                if pair.conversations < len(self.baseline.conversations):
+                    # Other arms share more with the baseline, whose rate is over all of these.
+                    before = None if rate is None or difference.value is None else rate - difference.value
                 rows.append(
                     {
                         "arm": pair.arm,
                         "baseline": pair.baseline,
                         "metric": name,
-                        "rate": arm.rates[name].value,
-                        "baseline_rate": self.baseline.rates[name].value,
+                        "rate": rate,
+                        "baseline_rate": before,
                         **difference.as_json(),
                         "conversations": pair.conversations,
                         "won": pair.won,

@@ -81,10 +81,27 @@ class Leaderboard(NamedTuple):
     def deciding_texts(self) -> int:
         """The number of unclear texts if the order of two arms depends on them, else 0."""
         metric = deciding_metric(self.declaration)
-        sums = [total(counts for cell in place.counts.values() for counts in cell) for place in self.places]
-        ends = [sorted((metric.rate(counts) or 0.0, metric.rate(if_right(counts)) or 0.0)) for counts in sums]
-        is_open = any(below[1] >= above[0] for above, below in combinations(ends, 2) if above != below)
-        return int(sum(counts.get(UNCLEAR, 0) for counts in sums)) if is_open else 0
+        cells = [cell for place in self.places for cell in place.counts.values()]
+        texts = sum(counts.get(UNCLEAR, 0) for cell in cells for counts in cell)
+        # As in the rates, a task weighs the same however often it was played.
+        sums = [
+            total(
+                {name: count / len(cell) for name, count in counts.items()}
+                for cell in place.counts.values()
+                for counts in cell
+            )
+            for place in self.places
+        ]
+        ends = [
+            sorted(
+                round(metric.worsening(metric.rate(side) or 0.0), 9) for side in (counts, if_right(counts))
+            )
+            for counts in sums
+        ]
+        is_open = any(
+            below[0] <= above[1] and len({*above, *below}) > 1 for above, below in combinations(ends, 2)
+        )
+        return int(texts) if is_open else 0
 
     @property
     def graders(self) -> Sequence[GraderInfo]:
@@ -133,7 +150,7 @@ def leaderboard(runs: Runs, suite: str | None = None, method: str | None = None)
         common = common & place.tasks if kept else place.tasks
         kept.append(place)
     ranked = [_over(place, common) for place in arms if place in kept]
-    ordered = sorted(ranked, key=lambda place: -(place.rates[metric.name].value or 0))
+    ordered = sorted(ranked, key=lambda place: metric.worsening(place.rates[metric.name].value or 0.0))
     told_apart = []
     for place in ordered:
         was, now = (

@@ -1,6 +1,6 @@
 """Decide which file to ship after a ladder of them; every report begins with this decision."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from math import sqrt
@@ -21,6 +21,8 @@ from rig.rates.power import detectable_success_loss
 
 MOST_CONVERSATIONS = 5_000
 """More conversations than this are never proposed."""
+
+_NOTHING_TO_LOSE = "the baseline's {} is as bad as can be, so there is nothing to lose"
 
 
 def recommend(comparison: Comparison, loss: float) -> Recommendation | None:
@@ -47,20 +49,31 @@ def recommend(comparison: Comparison, loss: float) -> Recommendation | None:
 
 
 def recommend_early(
-    sizes: Mapping[str, int], baseline: str, decisions: Mapping[str, Decision], loss: float, among: str
+    sizes: Mapping[str, int],
+    baseline: str,
+    decisions: Mapping[str, Decision],
+    loss: float,
+    among: Mapping[str, str],
+    lossless: Container[str] = (),
 ) -> Recommendation | None:
     """Recommend by sequential tests of `loss`, which may be repeated before everything has been played.
 
-    They are about the conversations `among` which they were drawn, which the recommendation to ship states.
+    Each is about the conversations `among` which an arm's were drawn, which the recommendation states.
+    `lossless` arms pass only because the baseline has nothing to lose; they are not shipped.
     """
     if not decisions or len(set(sizes.values())) < 2:
         return None
-    choice, _ = _decided(sizes, baseline, decisions, loss)
+    decisions = {arm: Decision.CANNOT_TELL if arm in lossless else one for arm, one in decisions.items()}
+    choice, smaller = _decided(sizes, baseline, decisions, loss)
     if choice.kind is RecommendationKind.SHIP:
-        return replace(choice, among=among)
+        return replace(choice, among=among[str(choice.arm)])
+    if choice.kind is RecommendationKind.KEEP and smaller:
+        where = " or".join(dict.fromkeys(among[arm] for arm in smaller))
+        return replace(choice, reason=f"every smaller file loses at least {points(loss)}{where}")
     if choice.kind is RecommendationKind.CANNOT_TELL:
         reason = f"a loss of {points(loss)} has neither been shown nor excluded"
-        return replace(choice, reason=reason)
+        is_lossless = all(arm in lossless for arm in choice.undecided)
+        return replace(choice, reason=_NOTHING_TO_LOSE.format("success") if is_lossless else reason)
     return choice
 
 
@@ -107,7 +120,7 @@ def _obstacle(comparison: Comparison) -> str:
 def _doubt(comparison: Comparison, pairs: Sequence[ArmPair], loss: float) -> str:
     """Return why smaller files could be worse."""
     if all(pair.verdict.kind is VerdictKind.NOTHING_TO_LOSE for pair in pairs):
-        return f"the baseline's {comparison.metric.noun} is as bad as can be, so there is nothing to lose"
+        return _NOTHING_TO_LOSE.format(comparison.metric.noun)
     deciding = [pair.verdict for pair in pairs if pair.verdict.kind is VerdictKind.CANNOT_TELL]
     if len(deciding) == len(pairs) and all(verdict.unclear for verdict in deciding):
         texts = max(verdict.unclear for verdict in deciding)

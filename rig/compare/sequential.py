@@ -1,9 +1,7 @@
 """Sequential comparison: arms beside a baseline, which may be looked at after every conversation."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-
-import numpy as np
 
 from rig.calls import ByName
 from rig.compare.arms import (
@@ -11,11 +9,14 @@ from rig.compare.arms import (
     ScoredArm,
     choose,
     prepare,
+    without_shared,
     without_unfinished,
 )
+from rig.compare.compare import failed_by_machine, unequally_cut
 from rig.compare.recommendation import file_bytes, recommend_early
 from rig.compare.verdict import Decision, Recommendation
 from rig.errors import RigError
+from rig.metrics import total
 from rig.rates.sequential import DifferenceBounds, Evidence, LossTest, OutcomeBounds
 from rig.store import GraderInfo, Runs
 from rig.tasks import in_random_order
@@ -47,7 +48,8 @@ class SequentialArm(ByName):
 @dataclass(frozen=True, slots=True)
 class SequentialComparison(ByName):
     """Arms beside a baseline, looked at after every conversation. `loss` is the one asked about, a fraction;
-    `recommendation` is None unless the arms are files of several sizes.
+    `left_out` has the reason for each arm that is not compared. `recommendation` is None unless the arms are
+    files of several sizes.
     """
 
     store: str
@@ -57,6 +59,7 @@ class SequentialComparison(ByName):
     grader: GraderInfo
     arms: tuple[SequentialArm, ...]
     notes: tuple[str, ...]
+    left_out: Mapping[str, str]
     recommendation: Recommendation | None
 
 
@@ -74,13 +77,18 @@ def compare_sequentially(
         reasons = "".join(f"; {label} is left out: {why}" for label, why in left_out.items())
         raise RigError(f"there are no two arms to compare{reasons}")
     ready = prepare(runs, chosen, question, success_only=True)
-    baseline, *others = ready.scored
+    left_out |= (alone := without_shared(ready.scored))
+    baseline, *others = (arm for arm in ready.scored if arm.chosen.label not in alone)
     left = [f"{label} is left out: {why}" for label, why in left_out.items()]
     arms = tuple(_looked(baseline, arm, size, question.alpha, len(others)) for arm in others)
-    labelled = ((arm.chosen.label, file_bytes(arm.chosen.arm.fingerprint or {})) for arm in ready.scored)
+    labelled = (
+        (arm.chosen.label, file_bytes(arm.chosen.arm.fingerprint or {})) for arm in (baseline, *others)
+    )
     sizes = {label: size for label, size in labelled if size is not None}
     decisions = {arm.arm: arm.decision for arm in arms}
-    among = " in this suite" if any(arm.suite for arm in arms) else " in conversations like these"
+    is_right = any(won.most for key in baseline.cells for won in baseline.outcomes(key))
+    lossless = [arm.arm for arm in arms if not is_right and arm.judged.high >= 0]
+    among = {arm.arm: " in this suite" if arm.suite else " in conversations like these" for arm in arms}
     return SequentialComparison(
         store=str(runs.path),
         baseline=baseline.chosen.label,
@@ -88,9 +96,29 @@ def compare_sequentially(
         alpha=question.alpha,
         grader=ready.graders[0],
         arms=arms,
-        notes=(*ready.notes, *left),
-        recommendation=recommend_early(sizes, baseline.chosen.label, decisions, size, among),
+        notes=(*ready.notes, *left, *_doubts(baseline, others, question.alpha)),
+        left_out=left_out,
+        recommendation=recommend_early(sizes, baseline.chosen.label, decisions, size, among, lossless),
     )
+
+
+def _doubts(baseline: ScoredArm, others: Sequence[ScoredArm], alpha: float) -> Iterator[str]:
+    """Yield what besides the models may have made a difference: failures of the machine, and limits."""
+    yield from failed_by_machine(
+        (arm.chosen.label, total(cell.errors for row in arm.cells.values() for cell in row.values()))
+        for arm in (baseline, *others)
+    )
+    for arm in others:
+        common = baseline.cells.keys() & arm.cells.keys()
+        sides = [
+            (
+                side.chosen.label,
+                side.chosen.settings.fingerprint,
+                [{name for cell in side.cells[key].values() for name in cell.cuts} for key in common],
+            )
+            for side in (baseline, arm)
+        ]
+        yield from unequally_cut(sides, alpha)
 
 
 def _looked(baseline: ScoredArm, arm: ScoredArm, size: float, alpha: float, arms: int) -> SequentialArm:
@@ -115,7 +143,8 @@ def _drawn(baseline: ScoredArm, arm: ScoredArm) -> tuple[DifferenceBounds, float
     common = in_random_order(list(baseline.cells.keys() & arm.cells.keys()), 0)
     played = [[side.outcomes(key) for key in common] for side in (baseline, arm)]
     differences = DifferenceBounds.of_outcomes(
-        (_mean(first), _mean(second)) for first, second in zip(*played, strict=True)
+        ([OutcomeBounds.mean(first)], [OutcomeBounds.mean(second)])
+        for first, second in zip(*played, strict=True)
     )
     times = {len(outcomes) for side in played for outcomes in side}
     step = 1 / times.pop() if len(times) == 1 else 0.0
@@ -126,9 +155,3 @@ def _drawn(baseline: ScoredArm, arm: ScoredArm) -> tuple[DifferenceBounds, float
         " suite: what follows is about conversations like these"
     )
     return differences, step, None, note
-
-
-def _mean(outcomes: Sequence[OutcomeBounds]) -> list[OutcomeBounds]:
-    """Combine the repeats of a conversation into one."""
-    least, most = (float(np.mean(ends)) for ends in list(zip(*outcomes, strict=True))[:2])
-    return [OutcomeBounds(least, most, sum(outcome.texts for outcome in outcomes))]

@@ -230,7 +230,7 @@ def entries_of(comparison: Comparison) -> list[ArmEntry]:
     """Return the arms of a comparison as rows, the baseline first."""
     pairs: Mapping[str, ArmPair] = {pair.arm: pair for pair in comparison.pairs}
     return [
-        ArmEntry(arm.label, arm, arm.counts, pairs.get(arm.label), arm is comparison.baseline)
+        ArmEntry(arm.label, arm, arm.rated, pairs.get(arm.label), arm is comparison.baseline)
         for arm in comparison.arms
     ]
 
@@ -322,15 +322,18 @@ class Card:
         return ((f"{sign.sign} ", sign.tint), (f"run {run.id} {run.state}", "strong"), (how_far, "muted"))
 
     def _entries(self) -> list[ArmEntry]:
-        """Return the rows of the table. Arms that the comparison left out have no pair."""
-        compared = self.comparison
-        labels = {arm.label: arm.position for arm in compared.arms} if compared else {}
-        pairs = {labels[pair.arm]: pair for pair in compared.pairs} if compared else {}
-        baseline = compared.baseline.position if compared else None
-        return [
-            ArmEntry(arm.name, arm, arm.rated, pairs.get(arm.position), arm.position == baseline)
-            for arm in self.run.arms
-        ]
+        """Return the rows of the table. Arms that are compared have the rates that their difference is of;
+        those that the comparison left out have no pair.
+        """
+        compared = {arm.position: arm for arm in self.comparison.arms} if self.comparison else {}
+        pairs = {pair.arm: pair for pair in self.comparison.pairs} if self.comparison else {}
+        baseline = next(iter(compared), None)
+        entries = []
+        for arm in self.run.arms:
+            result = compared.get(arm.position)
+            rated, pair = (result.rated, pairs.get(result.label)) if result else (arm.rated, None)
+            entries.append(ArmEntry(arm.name, arm, rated, pair, arm.position == baseline))
+        return entries
 
     # Below the table
 
@@ -343,6 +346,7 @@ class Card:
         if self.comparison is not None:
             yield "verdicts", [*sentences(self.comparison, SENTENCES)]
             yield "curve", [*map(curve_line, self.comparison.curves)]
+            yield "compared", self.comparison.notes[:SENTENCES]
         elif estimate := self._alone():
             yield "verdict", [estimate]
         cut = summary.limit_notes({arm.name: arm.limits for arm in run.arms})

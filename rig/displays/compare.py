@@ -92,7 +92,7 @@ def quality_rows(comparison: Comparison) -> list[Row]:
 
 def _if_right(metric: Metric, arm: ArmResult) -> str:
     """Return the rate if everything unclear were right, or `-` if nothing is unclear."""
-    value = metric.rate(if_right(arm.counts)) if metric.bounds(arm.counts) else None
+    value = metric.rate(if_right(arm.rated)) if metric.bounds(arm.rated) else None
     return UNKNOWN if value is None else metric.amount(value) + metric.unit
 
 

@@ -28,7 +28,7 @@ from rig import files
 from rig.calls import ByName, Json, JsonObject
 from rig.documents import Foreign, Many, parsed
 from rig.errors import RigError
-from rig.judging.stored import read_votes, share
+from rig.judging.stored import position_bias, read_votes, share
 from rig.metrics import Remark
 from rig.paths import CONVERSATIONS
 from rig.rates import Estimate, rates
@@ -217,7 +217,7 @@ def measure(store: Path, run: StoredRun) -> LabelAgreement:
         )
     ]
     votes = [vote for row in rows for vote in row.votes]
-    flips: list[float] = []
+    bias = Estimate(None, None, None)
     if rows and rows[0].settings.reference:
         labels = [row.task.preferred for row in rows]
         shares = (fmean(vote.share for vote in row.votes) for row in rows)
@@ -225,7 +225,7 @@ def measure(store: Path, run: StoredRun) -> LabelAgreement:
         # The side that each vote chose, once for each order in which it was asked, unless undecided.
         asked = ([vote.orders or (vote.winner,) for vote in row.votes] for row in rows)
         cast_votes = [[side for sides in of_row for side in sides if side is not None] for of_row in asked]
-        flips = [float(vote.is_flip) for vote in votes if vote.is_compared]
+        bias = position_bias(rows)
     else:
         labels = [(int(row.task.truths[row.model]),) for row in rows]
         cast_votes = [[int(vote.answer == "Solved") for vote in row.on_answer] for row in rows]
@@ -237,7 +237,7 @@ def measure(store: Path, run: StoredRun) -> LabelAgreement:
         accuracy=accuracy(decided, truth),
         kappa=kappa(decided, truth),
         upstream=upstream([sides for sides, _ in both], [label for _, label in both]),
-        position_bias=share(flips) if flips else None,
+        position_bias=None if bias.value is None else bias,
         undecided=sum(label is None for label in decided),
         invalid=sum(vote.invalid for vote in votes),
     )

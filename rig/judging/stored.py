@@ -209,11 +209,15 @@ def win_rates(votes: Sequence[TaskVotes]) -> list[WinRates]:
     rates = []
     for model, rows in _by_model(votes).items():
         shares = [fmean(vote.share for vote in row.votes) for row in rows]
-        compared = [[vote for vote in row.votes if vote.is_compared] for row in rows]
-        flips = [sum(vote.is_flip for vote in of_row) for of_row in compared]
-        bias = interval(np.array(flips), np.array([len(of_row) for of_row in compared]), 0.05)
-        rates.append(_of_shares(model, rows[0].settings.reference, shares, bias))
+        rates.append(_of_shares(model, rows[0].settings.reference, shares, position_bias(rows)))
     return rates
+
+
+def position_bias(rows: Sequence[TaskVotes]) -> Estimate:
+    """Return the share of votes that exchanging the answers turned over; the votes on a query are alike."""
+    compared = [[vote for vote in row.votes if vote.is_compared] for row in rows]
+    flips = [sum(vote.is_flip for vote in of_row) for of_row in compared]
+    return interval(np.array(flips), np.array([len(of_row) for of_row in compared]), 0.05)
 
 
 def _of_shares(model: str, reference: str, shares: Sequence[float], bias: Estimate) -> WinRates:

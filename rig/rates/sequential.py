@@ -93,6 +93,12 @@ class OutcomeBounds(NamedTuple):
         texts = int(counts.get(UNCLEAR, 0)) if wrong != right else 0
         return cls(min(wrong, right), max(wrong, right), texts)
 
+    @classmethod
+    def mean(cls, outcomes: "Sequence[OutcomeBounds]") -> "OutcomeBounds":
+        """Combine the repeats of a task, of which other tasks may have had more, into one outcome."""
+        least, most, texts = zip(*outcomes, strict=True)
+        return cls(float(np.mean(least)), float(np.mean(most)), sum(texts))
+
 
 @dataclass(frozen=True, slots=True)
 class DifferenceBounds:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import graded_talks
 import pytest
 from graded_talks import model, play
 
@@ -173,6 +174,25 @@ def test_a_script_is_told_of_a_loss_that_is_shown(
     done = rig("compare", "latest", "--sequential", "--fail-if-worse", points, "--json")
     assert done.code == bool(failed)
     assert done.json["failed"] == failed
+
+
+def test_a_script_may_not_ask_for_a_loss_of_nothing(rig: Rig, store: Path) -> None:
+    done = rig("compare", "latest", "--sequential", "--fail-if-worse", "0")
+    assert (done.code, done.out) == (2, "")
+    assert "--sequential tests for a loss; give --fail-if-worse more than 0 points" in done.err
+
+
+def test_a_loss_of_just_the_size_is_at_least_that_much(rig: Rig, store: Path) -> None:
+    asked = ("compare", "abcde/f16", "abcde/q8", "--sequential", "--fail-if-worse", "10")
+    assert rig(*asked).out.endswith("\nq8 is worse than f16 by at least 10 points\n")
+
+
+def test_an_arm_without_results_is_not_silently_green(rig: Rig, store: Path) -> None:
+    graded_talks.forget(store, 2, range(N))
+    for asked in ((), ("--sequential",)):
+        done = rig("compare", "latest", *asked, "--fail-if-worse", "60", "--fail-if-unsure", "--json")
+        assert (done.code, done.json["unsure"][-1:]) == (3, ["q8"])
+        assert "has finished no conversation" in done.json["left_out"]["q8"]
 
 
 def test_what_could_have_gone_unseen_is_not_silently_green(rig: Rig, store: Path) -> None:

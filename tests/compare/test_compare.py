@@ -16,7 +16,9 @@ from graded_talks import model, play
 from rig.compare.arms import ComparisonOptions
 from rig.compare.compare import compare
 from rig.compare.findings import Comparison
+from rig.compare.sequential import compare_sequentially
 from rig.compare.verdict import VerdictKind
+from rig.displays.card import opening
 from rig.displays.compare import notes, statistics_text
 from rig.errors import RigError
 from rig.events import ConversationFinished, TurnFinished
@@ -261,6 +263,10 @@ def test_each_arm_is_compared_over_what_it_shares_with_the_baseline(store: Path)
     assert [int(arm.counts[TASKS]) for arm in found.arms] == [N, N, 4, N - 4]
     assert found.conversations == ()
     assert "equal/arm0 on 12, small/arm0 on 4, other/arm0 on 8" in " ".join(found.notes)
+    turned = compared(store, "equal", "large", "small", "other", baseline="equal")
+    rows = [row for row in turned.to_dicts() if row["metric"] == "success_rate"]
+    assert [row["baseline_rate"] for row in rows] == [11 / 12, pytest.approx(3 / 4), pytest.approx(1)]
+    assert all(row["value"] == pytest.approx(row["rate"] - row["baseline_rate"]) for row in rows)
     for pair in found.pairs[:2]:
         before = alone[pair.arm]
         assert pair.flips == before.flips
@@ -270,6 +276,9 @@ def test_each_arm_is_compared_over_what_it_shares_with_the_baseline(store: Path)
     assert json.loads(json.dumps(found.as_json()))["pairs"][1]["conversations"] == 4
     lone = compared(store, "small", "large", "other")
     assert lone.left_out == {"other/arm0": "has finished no conversation that small/arm0 has finished"}
+    with Runs.open(store) as runs:
+        looked = compare_sequentially(runs, ["small", "large", "other"], 0.05)
+    assert looked.left_out == lone.left_out
 
 
 def test_a_conversation_whose_text_has_changed_is_another_one(store: Path) -> None:
@@ -323,6 +332,22 @@ def test_of_unfinished_runs_what_both_have_finished_is_compared(store: Path) -> 
         note == f"begun/arm0 has finished 5 of {N} conversations; `rig run --resume begun` goes on"
         for note in found.notes
     )
+
+
+def test_a_conversation_counts_once_in_every_rate_however_often_it_was_played(store: Path) -> None:
+    wrong = set(range(0, N, 2))
+    play(store, model(N, wrong), model(N, wrong), number=N, repeats=3)
+    graded_talks.forget(store, 1, wrong, repeats=(1, 2))
+    found = compared(store)
+    (_, arm), (pair,) = found.arms, found.pairs
+    assert any("repeated unequally often (3: arm0; 1 to 3: arm1)" in note for note in found.notes)
+    assert (pair.differences["success_rate"].value, arm.rates["success_rate"].value) == (0, 0.5)
+    metrics = arm.as_json(found.declaration)["metrics"]
+    assert (metrics["success_rate"], metrics["upper"]["success_rate"]) == (0.5, 0.5)
+    assert (metrics["conversations"], metrics["successes"]) == (24, 18)
+    shown = ["".join(text for text, _ in line).split() for line in opening(found, 100)]
+    [rates] = [words[2:4] for words in shown if words[:1] == ["arm1"]]
+    assert rates == ["50.0%", "0.0"]
 
 
 def test_an_arm_that_never_got_anywhere_is_left_out_with_its_reason(store: Path) -> None:

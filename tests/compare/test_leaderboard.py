@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 from tool_answers import PUBLIC, needs_public_data
 
-from rig.compare.leaderboard import leaderboard, standing, standings
+from benchmarks.comparing.unclear import DECLARATION
+from rig.compare.arms import ConversationKey
+from rig.compare.leaderboard import Leaderboard, RankedArm, leaderboard, standing, standings
 from rig.errors import RigError
+from rig.metrics import UNCLEAR, Counts
 from rig.papers.toolbench.results import leaderboard_text, parse_leaderboard
 from rig.store import Runs
 
@@ -84,6 +87,22 @@ def test_a_query_counts_once_however_often_it_was_answered(rig: Rig, tmp_path: P
     answered = {"often": [{name: 1}, {name: 0}, {name: 0}, {name: 1}], "once": [{name: 1}]}
     [row] = standings(found._replace(places=[place._replace(counts=answered)]))
     assert (row.win_rate, row.std_error) == (0.75, pytest.approx(0.25 / 2**0.5))
+
+
+def test_texts_decide_between_arms_with_the_same_bounds_and_tasks_weigh_alike() -> None:
+    right: Counts = {"tasks": 1, "successes": 1}
+    wrong: Counts = {"tasks": 1, "successes": 0}
+    unclear: Counts = {**wrong, UNCLEAR: 1, f"{UNCLEAR}.successes": 1}
+
+    def texts(*arms: tuple[list[Counts], list[Counts]]) -> int:
+        keys = [ConversationKey(name, "") for name in "ab"]
+        counts = [dict(zip(keys, tasks, strict=True)) for tasks in arms]
+        places = [RankedArm(None, None, "", frozenset(), tasks, 2, ()) for tasks in counts]  # type: ignore[arg-type]
+        return Leaderboard("", "", DECLARATION, places, frozenset()).deciding_texts
+
+    assert texts(([right], [unclear]), ([unclear], [right])) == 2
+    assert texts(([right] * 3, [wrong]), ([unclear], [wrong])) == 1
+    assert texts(([right] * 3, [wrong]), ([right], [wrong])) == 0
 
 
 def test_standard_errors_are_upstreams() -> None:

@@ -12,6 +12,7 @@ from rig.compare.arms import ComparisonOptions
 from rig.compare.compare import compare
 from rig.compare.findings import Comparison
 from rig.compare.recommendation import recommend, recommend_early
+from rig.compare.sequential import compare_sequentially
 from rig.compare.verdict import ArmVerdict, Decision, Recommendation, RecommendationKind, VerdictKind
 from rig.displays import signs
 from rig.displays.card import opening
@@ -134,16 +135,34 @@ W, P, C = Decision.WORSE, Decision.PASSES, Decision.CANNOT_TELL
     [
         ((P, P, W), "Ship q4: smallest file without a loss above 5 points in this suite"),
         ((P, C, W), "Ship q5: smallest file without a loss above 5 points in this suite; whether q4"),
-        ((W, W, W), "Keep q8: every smaller file loses more than 5 points"),
+        ((W, W, W), "Keep q8: every smaller file loses at least 5 points in conversations like these or in"),
+        ((P, P, P), "Ship q2: smallest file without a loss above 5 points in conversations like these"),
         ((C, C, W), "Cannot tell which file to ship: a loss of 5 points has neither been shown nor excluded"),
     ],
 )
 def test_sequential_tests_decide_in_the_same_way(decisions: tuple[Decision, ...], text: str) -> None:
     decided = dict(zip(("q5", "q4", "q2"), decisions, strict=True))
-    recommended = recommend_early(SIZES, "q8", decided, 0.05, " in this suite")
+    among = {"q5": " in this suite", "q4": " in this suite", "q2": " in conversations like these"}
+    recommended = recommend_early(SIZES, "q8", decided, 0.05, among)
     assert recommended is not None
     assert text in recommended.text()
-    assert recommend_early(dict.fromkeys(SIZES, 7), "q8", decided, 0.05, "") is None
+    assert recommend_early(dict.fromkeys(SIZES, 7), "q8", decided, 0.05, among) is None
+
+
+@pytest.mark.parametrize(("right", "text"), [((), "Cannot tell which file to ship"), ((3,), "Ship q4")])
+def test_a_file_is_not_shipped_because_the_baseline_has_nothing_to_lose(
+    tmp_path: Path, right: tuple[int, ...], text: str
+) -> None:
+    files = [
+        model(4, set(range(4)).difference(of), fingerprint={"file_bytes": size, "file_sha256": str(size)})
+        for size, of in ((800, ()), (400, right))
+    ]
+    play(tmp_path / "runs.sqlite", *files, number=4, names=("q8", "q4"))
+    with Runs.open(tmp_path / "runs.sqlite") as runs:
+        recommended = compare_sequentially(runs, ["latest"], 0.05).recommendation
+    assert recommended is not None
+    assert recommended.text().startswith(text)
+    assert recommended.text().endswith("nothing to lose") == (not right)
 
 
 def test_every_place_says_the_same(rig: Rig, ladder: Path, comparison: Comparison) -> None:

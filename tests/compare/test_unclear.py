@@ -5,8 +5,13 @@ import pytest
 from counted import METRICS
 
 from benchmarks.comparing.unclear import DECLARATION, SUCCESS, WAYS, Mix, losses, shares, suite
+from rig.compare.arms import ComparisonOptions
+from rig.compare.compare import verdicts_of
 from rig.compare.verdict import ArmVerdict, Decision, VerdictKind, settled
 from rig.metrics import UNCLEAR, Counts
+from rig.rates import Tallied
+from rig.rates.paired import PairedBootstrap, RateDifference
+from rig.rates.power import detectable_success_loss
 from rig.rates.sequential import DifferenceBounds, LossTest, OutcomeBounds
 
 
@@ -75,3 +80,20 @@ def test_until_the_texts_are_decided_nothing_is_found(of: int | None) -> None:
     if of:
         assert (found.low, found.high) == (0.0, 0.5)
     assert SUCCESS.bounds(unclear) == (0.0, 1.0)
+
+
+def test_texts_may_be_decided_so_that_the_arms_differ_most() -> None:
+    right: Counts = {"tasks": 1, "successes": 1}
+    wrong: Counts = {"tasks": 1, "successes": 0}
+    unclear: Counts = {**wrong, UNCLEAR: 1, f"{UNCLEAR}.successes": 1}
+    baseline = [right] * 14 + [wrong] * 14
+
+    arm = baseline[:10] + [unclear] * 8 + baseline[18:]
+    rows = [[counts] for counts in baseline], [[counts] for counts in arm]
+    sides = Tallied.of(rows[0], DECLARATION), Tallied.of(rows[1], DECLARATION)
+    ends = [(rows, sides, PairedBootstrap(28, resamples=200))]
+    counted_wrong = [RateDifference(-1 / 7, -0.3, 0.0, 0.125, 0.3)]
+    [found] = verdicts_of(ends, counted_wrong, ComparisonOptions(), DECLARATION, SUCCESS)
+    assert found.kind is VerdictKind.NO_LOSS_FOUND
+    # Four of the texts may be wrong where the baseline is right, and four right where it is wrong.
+    assert found.seen_above == detectable_success_loss(28, 4, 4, 0.05)

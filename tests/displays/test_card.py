@@ -5,6 +5,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+import graded_talks
 import pytest
 import small_talks
 import stored_runs
@@ -154,3 +155,14 @@ def test_what_files_and_models_say_cannot_steer_the_terminal(card: Card) -> None
     assert "\x1b" not in text
     assert "\x07" not in text
     assert "! failed" in text
+
+
+def test_rates_beside_a_difference_are_of_the_same_conversations(tmp_path: Path) -> None:
+    store = tmp_path / "runs.sqlite"
+    graded_talks.play(store, graded_talks.model(12, range(6, 12)), graded_talks.model(12, {1}), number=12)
+    graded_talks.forget(store, 1, range(6, 12))
+    with Runs.open(store) as runs:
+        lines = Card.of(runs, "abcde").text(100).splitlines()
+    rows = [line.split()[2:4] for line in lines if line.startswith("arm")]
+    assert rows == [["100.0%", "-"], ["83.3%", "-16.7"]]
+    assert any("compared on the 6 conversations that all have finished" in line for line in lines)

@@ -77,10 +77,12 @@ def test_a_judge_that_knows_is_better_than_chance(tmp_path: Path) -> None:
 def test_a_judge_of_places_is_at_chance_and_flips(tmp_path: Path) -> None:
     store = tmp_path / "runs.sqlite"
     judge = Stub(**STATUSES)
-    measured = calibration.measure(store, calibrated(store, judge, WIN))
+    measured = calibration.measure(store, calibrated(store, judge, WIN, votes=2))
     assert measured.is_chance
     assert measured.position_bias is not None
     assert measured.position_bias.value == 1
+    # 60 pairs, not 120 votes, are what was sampled.
+    assert (measured.position_bias.low or 1) < 0.95
     always = calibration.measure(store, calibrated(store, Stub(**STATUSES), PASS))
     assert (always.is_chance, always.accuracy.value) == (True, pytest.approx(0.5))
 

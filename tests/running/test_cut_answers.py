@@ -18,6 +18,7 @@ from stored_runs import seeing
 
 from rig.compare.arms import ComparisonOptions
 from rig.compare.compare import compare
+from rig.compare.sequential import compare_sequentially
 from rig.displays.card import Card
 from rig.engine import engine
 from rig.engine.core.settings import EngineSettings
@@ -209,10 +210,12 @@ def test_arms_that_a_limit_cuts_unequally_are_not_ranked_without_saying_so(tmp_p
     )
     with Runs.open(path) as runs:
         notes = compare(runs, ["abcde"]).notes
+        looked = compare_sequentially(runs, ["abcde"], 0.05).notes
     assert notes == (
-        "--max-tokens cut off answers in 60% of arm2's conversations and in 0% of arm0's: what they differ in"
-        " may be the limit's doing",
+        "--max-tokens cut off answers in 60.0% of arm2's conversations and in 0.0% of arm0's: what they"
+        " differ in may be the limit's doing",
     )
+    assert looked == notes
 
 
 def test_of_an_arm_whose_limits_nobody_kept_nothing_is_said(tmp_path: Path, rig: Rig) -> None:

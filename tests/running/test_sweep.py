@@ -215,3 +215,31 @@ def test_wordings_have_a_spread_with_an_interval_that_holds_for_all_pairs(store:
     assert spread.text.startswith("m: success spreads over 25.0 points (0.0 to ")
     assert spread.text.endswith("8 wordings of the prompt, from capitals to plain, in 32 conversations")
     assert not comparison.curves
+
+
+def test_repeats_that_are_missing_leave_no_conversation_out(store: Path) -> None:
+    few = 16
+    names = [f"m {word}" for word in ("temperature=0 wording=plain", "temperature=1 wording=plain")]
+    names += [name.replace("plain", "tags") for name in names]
+    models = [model(few), *(model(few, range(few)) for _ in range(3))]
+    recipe = {"temperature": [0, 1], "wording": ["plain", "tags"]}
+    graded_talks.play(store, *models, number=few, names=names, recipe=recipe, repeats=2)
+    for arm in (1, 2):
+        graded_talks.forget(store, arm, range(few // 2, few), repeats=(1,))
+    with Runs.open(store) as runs:
+        comparison = compare(runs, ["latest"], ComparisonOptions(across_settings=True, resamples=100))
+    first, _ = comparison.curves
+    assert first.text == "loses at least 5 points between 0 and 1"
+    assert [level.loss and level.loss.after for level in first.levels] == [None, few]
+    assert [spread.value > spread.low > 0.3 for spread in comparison.spreads] == [True, False]
+
+
+def test_an_interval_of_a_level_is_beside_the_lowest_where_both_played(store: Path) -> None:
+    names = ("m temperature=0", "m temperature=1")
+    models = (model(16, range(8, 16)), model(16))
+    graded_talks.play(store, *models, number=16, names=names, recipe={"temperature": [0, 1]})
+    graded_talks.forget(store, 1, range(8, 16))
+    with Runs.open(store) as runs:
+        [curve] = compare(runs, ["latest"], ComparisonOptions(across_settings=True)).curves
+    point = curve.points[1]
+    assert point["low"] < point["success"] == point["high"] == 1.0

@@ -166,6 +166,7 @@ def test_the_file_holds_what_was_written_and_is_there_once_complete(tmp_path: Pa
         (lambda data: data[:8] + struct.pack("<3i", -10, 21, 2) + data[20:], "damaged"),
         (lambda data: data[:20] + struct.pack("<i", 21) + data[24:], "tokens that its vocabulary has not"),
         (lambda data: data[:100] + struct.pack("<f", np.nan) + data[104:], "no log-probabilities"),
+        (lambda data: data[:100] + struct.pack("<2f", 1e-4, 50.0) + data[108:], "no log-probabilities"),
     ],
 )
 def test_a_damaged_file_is_one_line(tmp_path: Path, change: Callable[[bytes], bytes], says: str) -> None:

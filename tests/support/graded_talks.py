@@ -1,6 +1,8 @@
 """Many small conversations, and models of which it is known what they get right."""
 
+import sqlite3
 from collections.abc import Collection, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -83,3 +85,14 @@ def play(
     small_talks.play(small_talks.plan(store, arms=arms, run=run, **choices))
     with Runs.open(store) as runs:
         return runs.get(run)
+
+
+def forget(store: Path, arm: int, conversations: Collection[int], repeats: Collection[int] = (0,)) -> None:
+    """Delete what an arm played of these conversations, as if it had been interrupted."""
+    cells = "repeat = ? AND arm = (SELECT id FROM arms WHERE position = ?)"
+    of = "conversation = (SELECT id FROM conversations WHERE name = ?)"
+    rows = [(repeat, arm, f"talk{each:02}") for each in conversations for repeat in repeats]
+    with closing(sqlite3.connect(store)) as database, database:
+        database.execute("PRAGMA foreign_keys = ON")
+        for table in ("scores", "turns"):
+            database.executemany(f"DELETE FROM {table} WHERE {cells} AND {of}", rows)

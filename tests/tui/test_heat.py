@@ -49,3 +49,11 @@ def test_a_curve_ends_where_the_rate_is(outcomes: list[bool], width: int) -> Non
     if outcomes:
         levels = str(LEVELS)
         assert drawn[-1] == levels[round((len(levels) - 1) * sum(outcomes) / len(outcomes))]
+
+
+def test_only_all_is_100_percent_and_only_none_is_0() -> None:
+    shares = (Share(999, 1000), Share(1000, 1000), Share(1, 1000), Share(0, 1000))
+    lines = HeatScreen("title", [Groups("suite", ARMS[:4], (("medium", shares),))]).lines_of(60)
+    row = next(line for line in lines if line and "medium" in line[0][0])
+    cells = [text.split()[0] for text, tint in row if tint in HEAT]
+    assert cells == ["99%", "100%", "1%", "0%"]

@@ -213,7 +213,9 @@ def _cell(share: Share, room: int) -> str:
         return "-".rjust(room)
     text = mark(share)
     if room >= _SHORT:
-        text = f"{100 * share.rate:.0f}% {text}"
+        # Only none and all are 0% and 100%.
+        whole = share.rate if share.rate in (0, 1) else min(max(share.rate, 0.01), 0.99)
+        text = f"{100 * whole:.0f}% {text}"
     if room >= _FULL:
         text = f"{share.part}/{share.whole} {text}"
     return text.rjust(room)
