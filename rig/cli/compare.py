@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from rig.cli.config import say_what_is_from_file
-from rig.cli.options import AS_JSON, GRADED_BY, MODEL, SHARE, STORE, complete_runs, json_option
+from rig.cli.options import AS_JSON, GRADED_BY, MODEL, SHARE, STORE, FloatRange, complete_runs, json_option
 from rig.cli.output import form_of, paint, print_json, print_table, printable, say, terminal_width
 from rig.cli.runs import print_cautions, print_tables
 from rig.cli.verbs import argument, option, verb
@@ -48,7 +48,7 @@ class ComparisonQuestion:
     loss: float = option(
         "The loss of success, in points, that a file to ship may have, and that --sequential tests for.",
         "X",
-        type=click.FloatRange(0, 100, min_open=True),
+        type=FloatRange(0, 100, min_open=True),
         start=5.0,
     )
     alpha: float = option(
@@ -84,7 +84,7 @@ class DecisionOptions:
     """What to decide about the differences, or to show instead."""
 
     fail_if_worse: float | None = option(
-        "Exit with code 1 if rig finds a loss of more than X points.", "X", type=click.FloatRange(0, 100)
+        "Exit with code 1 if rig finds a loss of more than X points.", "X", type=FloatRange(0, 100)
     )
     fail_if_unsure: bool = option(
         "Exit with code 3 if a loss of more than X points could have gone unseen. X is that of"

@@ -373,7 +373,7 @@ def demo(
     context: click.Context,
     display: str = shared.DISPLAY,
     speed: float | None = option(
-        "How fast to replay; 1 takes half a minute.", "X", type=click.FloatRange(min=SLOWEST)
+        "How fast to replay; 1 takes half a minute.", "X", type=shared.FloatRange(min=SLOWEST)
     ),
     full: bool = shared.FULL,
 ) -> int:
