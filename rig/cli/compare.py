@@ -296,7 +296,7 @@ def rank(
         left = len(frozenset.union(*(place.tasks for place in ranking.places))) - len(ranking.tasks)
         click.echo(
             f"* has other tasks, too: arms are ranked by the {len(ranking.tasks)} that all have in common,"
-            f" word for word; {left} are left out"
+            f" word for word; {left} {'is' if left == 1 else 'are'} left out"
         )
     if texts := ranking.deciding_texts:
         decide = f"{counted(texts, 'unclear text')} {'decides' if texts == 1 else 'decide'} it"
@@ -345,8 +345,8 @@ _NAMED = 3
 def history_of_model(model: str = MODEL, *, runs: Path = STORE, as_json: bool = AS_JSON) -> None:
     """Show every run of one model file, over time.
 
-    MODEL is a name from `rig models list`, the path of a .gguf file, or the first characters of its SHA-256.
-    rig recognizes a file by its content, even if it had another name at the time of the run.
+    MODEL is a name from `rig models list`, the path of a .gguf file, or the first 8 or more characters of its
+    SHA-256. rig recognizes a file by its content, even if it had another name at the time of the run.
 
     There is one table for each version of a grader, because you cannot compare the scores of different
     graders. `rig score RUN` adds a score by the current version to an old run. The last column names what

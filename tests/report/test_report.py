@@ -301,7 +301,7 @@ def test_it_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     write("one", path)
     with pytest.raises(RigError, match="exists; choose a new file, or --force"):
-        write("two", path)
+        write("two", path, force=False)
     assert path.read_text() == "one"
     write("two", path, force=True)
     assert path.read_text() == "two"
