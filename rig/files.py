@@ -158,11 +158,12 @@ def values_at(value: Json, depth: int) -> Sequence[Json]:
 
 
 @contextmanager
-def writing(path: Path, *, force: bool = False, folders: bool = False) -> Iterator[TextIO]:
+def writing(path: Path, *, force: bool | None = None, folders: bool = False) -> Iterator[TextIO]:
     """Open a text file for writing, in UTF-8 with unchanged line ends. It takes its place once complete.
 
-    An existing file is replaced only with `force`; missing folders are made only with `folders`. Devices and
-    pipes are written to directly, and a link stays: the file that it points to is replaced. Raises RigError.
+    An existing file is replaced only with `force`, which is None where the verb has no such option; missing
+    folders are made only with `folders`. Devices and pipes are written to directly, and a link stays: the
+    file that it points to is replaced. Raises RigError.
     """
     try:
         if folders:
@@ -174,7 +175,8 @@ def writing(path: Path, *, force: bool = False, folders: bool = False) -> Iterat
                 yield file
             return
         if is_there and not force:
-            raise RigError(f"{path}: exists; choose a new file, or --force to write over it")
+            remedy = "" if force is None else ", or --force to write over it"
+            raise RigError(f"{path}: exists; choose a new file{remedy}")
         # Beside the target, under an unpredictable name, and renamed to the target at the end.
         part = temporary_path(target.parent, target.name)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
@@ -226,7 +228,7 @@ def filling(directory: Path) -> Iterator[Path]:
         raise RigError(str(error).replace(str(part), str(directory))) from error
 
 
-def write(text: str, path: Path, *, force: bool = False, folders: bool = False) -> None:
+def write(text: str, path: Path, *, force: bool | None = None, folders: bool = False) -> None:
     """Write a text to a file as `writing` does."""
     with writing(path, force=force, folders=folders) as file:
         file.write(text)

@@ -143,9 +143,7 @@ def select(
     names = {task.name for task in tasks}
     if unknown := [name for name in only if name not in names]:
         near = did_you_mean(unknown[0], names)
-        raise RigError(
-            f"no conversation is called {', '.join(unknown)}{near}; `rig check` lists what there is"
-        )
+        raise RigError(f"no conversation is called {', '.join(unknown)}{near}; `rig suites info` lists them")
     chosen = [task for task in tasks if not only or task.name in only]
     if without is not None:
         chosen = [task for task in chosen if not getattr(task, "defect", "")]

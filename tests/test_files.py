@@ -28,8 +28,10 @@ def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
         break_off()
     assert list(tmp_path.iterdir()) == []
     write("one", path)
-    with pytest.raises(RigError, match=r"out.txt: exists; choose a new file, or --force"):
+    with pytest.raises(RigError, match=r"out.txt: exists; choose a new file$"):
         write("two", path)
+    with pytest.raises(RigError, match=r"out.txt: exists; choose a new file, or --force"):
+        write("two", path, force=False)
     write("two", path, force=True)
     assert path.read_text() == "two"
     assert [each.name for each in tmp_path.iterdir()] == ["out.txt"]

@@ -116,7 +116,10 @@ def watch(player: Player, *, is_kept: bool = True, is_tour: bool = False) -> Res
 def show(first: RigScreen[None], stop: Callable[[], None]) -> str | Resume | None:
     """Run the application with this first screen, and return its result. Raises the error that ended it."""
     if not has_terminal():
-        raise RigError("the live view needs a terminal for stdin and stderr; use --display plain")
+        raise RigError(
+            "the live view needs a terminal for stdin and stderr; `rig runs` and `rig watch --display plain`"
+            " need none"
+        )
     app = RigApp(first)
     asked = False
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from rig.cli.config import say_what_is_from_file
-from rig.cli.options import AS_JSON, GRADED_BY, MODEL, SHARE, STORE, complete_runs, json_option
+from rig.cli.options import AS_JSON, GRADED_BY, MODEL, SHARE, STORE, FloatRange, complete_runs, json_option
 from rig.cli.output import form_of, paint, print_json, print_table, printable, say, terminal_width
 from rig.cli.runs import print_cautions, print_tables
 from rig.cli.verbs import argument, option, verb
@@ -48,7 +48,7 @@ class ComparisonQuestion:
     loss: float = option(
         "The loss of success, in points, that a file to ship may have, and that --sequential tests for.",
         "X",
-        type=click.FloatRange(0, 100, min_open=True),
+        type=FloatRange(0, 100, min_open=True),
         start=5.0,
     )
     alpha: float = option(
@@ -84,7 +84,7 @@ class DecisionOptions:
     """What to decide about the differences, or to show instead."""
 
     fail_if_worse: float | None = option(
-        "Exit with code 1 if rig finds a loss of more than X points.", "X", type=click.FloatRange(0, 100)
+        "Exit with code 1 if rig finds a loss of more than X points.", "X", type=FloatRange(0, 100)
     )
     fail_if_unsure: bool = option(
         "Exit with code 3 if a loss of more than X points could have gone unseen. X is that of"
@@ -299,7 +299,7 @@ def rank(
         left = len(frozenset.union(*(place.tasks for place in ranking.places))) - len(ranking.tasks)
         click.echo(
             f"* has other tasks, too: arms are ranked by the {len(ranking.tasks)} that all have in common,"
-            f" word for word; {left} are left out"
+            f" word for word; {left} {'is' if left == 1 else 'are'} left out"
         )
     if texts := ranking.deciding_texts:
         decide = f"{counted(texts, 'unclear text')} {'decides' if texts == 1 else 'decide'} it"
@@ -348,8 +348,8 @@ _NAMED = 3
 def history_of_model(model: str = MODEL, *, runs: Path = STORE, as_json: bool = AS_JSON) -> None:
     """Show every run of one model file, over time.
 
-    MODEL is a name from `rig models list`, the path of a .gguf file, or the first characters of its SHA-256.
-    rig recognizes a file by its content, even if it had another name at the time of the run.
+    MODEL is a name from `rig models list`, the path of a .gguf file, or the first 8 or more characters of its
+    SHA-256. rig recognizes a file by its content, even if it had another name at the time of the run.
 
     There is one table for each version of a grader, because you cannot compare the scores of different
     graders. `rig score RUN` adds a score by the current version to an old run. The last column names what

@@ -12,7 +12,7 @@ from rig.cli.options import AS_JSON, NAME, RUN, STORE, WRITTEN_STORE, json_optio
 from rig.cli.output import print_json, printable, say
 from rig.cli.verbs import argument, option, verb
 from rig.displays.texts import out_of
-from rig.errors import RigError, counted
+from rig.errors import RigError, counted, meant
 from rig.exports import Export, ExportSource
 from rig.files import filling, writing
 from rig.judging.stored import finished
@@ -85,8 +85,10 @@ def export(
             about = {"rows": view, "output": str(output), "written": written}
             what = f"{counted(written, 'row')} ({view})"
         else:
-            if export is None and format_ not in plugins.registered().papers:
-                methods.get(format_)
+            several = plugins.registered()
+            forms = (*get_args(FlatFormat), *several.exports, *several.methods, *several.papers)
+            if format_ not in forms:
+                raise RigError(f"there is no --format {format_}{meant(format_, dict.fromkeys(forms))}")
             if rows is not None:
                 raise RigError("--rows goes with --format csv, jsonl or parquet")
             if export is not None:
@@ -202,7 +204,8 @@ def import_(
             raise RigError("say what files these are with --format; a run store takes no other option")
         for file in files:
             if not is_store(file):
-                raise RigError(f"{file}: is not a run store; say what file it is with --format")
+                fault = "is not a run store; say what file it is with --format"
+                raise RigError(f"{file}: {fault if file.exists() else 'no such file'}")
         done = {str(file): merge(runs, file) for file in files}
         if as_json:
             merges = [

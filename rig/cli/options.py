@@ -62,7 +62,17 @@ def _stored(context: click.Context, typed: str, names: "Callable[[Runs], Iterabl
 
 
 OUTPUT = "Output"
-SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
+
+
+class FloatRange(click.FloatRange):
+    """A number in a range. Unlike click's, it refuses NaN, which compares with nothing, and infinity."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        return number if math.isfinite(number) else self.fail(f"{number} is not a finite number.", param, ctx)
+
+
+SHARE = FloatRange(0, 1, min_open=True, max_open=True)
 """Above 0 and below 1."""
 THRESHOLD = option(
     "Texts at least this similar are the same.  [default: calibrated for each kind of text]",
@@ -112,7 +122,7 @@ def click_option(told: Option, *, single: bool = False, **changes: Any) -> click
         parts["show_default"] = False
     elif told.kind in (int, float):
         metavar = metavar or "|".join(["N" if told.kind is int else "X", *words])
-        parts |= {"type": _range(told, words), "callback": _finite}
+        parts["type"] = _range(told, words)
     mark = _MARK if told.several and not single else ""
     make = option(f"{told.help}{mark}{unset}", metavar, flag, **{**parts, **changes})
     parameter: click.Option = make(told.name, told.kind)
@@ -145,18 +155,10 @@ def _as_one(_: click.Context, __: click.Parameter, values: Any) -> tuple[Any, ..
 def _range(told: Option, words: Sequence[str]) -> click.ParamType[Any]:
     if told.kind is float:
         least = told.least if told.more_than is None else told.more_than
-        return click.FloatRange(least, told.most, min_open=told.more_than is not None)
+        return FloatRange(least, told.most, min_open=told.more_than is not None)
     # click needs whole numbers as bounds of whole numbers.
     least, most = (None if bound is None else int(bound) for bound in (told.least, told.most))
     return _NumberOrWord(words, least, most) if words else click.IntRange(least, most)
-
-
-def _finite(_: click.Context, __: click.Parameter, values: Any) -> Any:
-    """Refuse what click's ranges let through: NaN, which compares with nothing, and infinity."""
-    for value in values if isinstance(values, tuple) else (values,):
-        if isinstance(value, int | float) and not math.isfinite(value):
-            raise click.BadParameter(f"{value} is not a finite number.")
-    return values
 
 
 def table_options(verb: str = "", *, single: bool = False, without: Sequence[str] = ()) -> list[click.Option]:

@@ -39,7 +39,7 @@ def command(
         "The conversations, in percent, that end differently for arms that are equally good.  [default: as in"
         f" an earlier run, else {100 * ASSUMED:g}]",
         "X",
-        type=click.FloatRange(0, 100, max_open=True),
+        type=shared.FloatRange(0, 100, max_open=True),
     ),
     like: str | None = option(
         "The run that says how many conversations flip.  [default: the newest that tells]",
@@ -49,7 +49,7 @@ def command(
     seconds: float = option(
         "Play the models for so long, to measure how fast they are; 0 leaves it out.",
         "S",
-        type=click.FloatRange(0, 3600),
+        type=shared.FloatRange(0, 3600),
         start=60.0,
     ),
     runs: Path = shared.STORE,

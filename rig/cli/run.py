@@ -372,7 +372,7 @@ def _noise_text(stored: StoredRun, noises: list[Noise], alpha: float) -> str:
     lines = [
         f"noise of {noises[0].arms[0]}, run {stored.id}",
         f"what differs from it, in brackets {100 * (1 - alpha):g}% intervals over conversations",
-        *(f"{noise.arms[1]} differs in {', '.join(noise.settings) or 'nothing'}" for noise in noises),
+        *(f"{noise.arms[1]} differs in {', '.join(noise.settings) or 'no setting'}" for noise in noises),
         f"\n{table('', [noise.arms[1] for noise in noises], rows)}\n",
         f"rig compare RUN --noise {stored.id} shows the first column beside a comparison",
     ]

@@ -24,7 +24,7 @@ from rig.compare.leaderboard import published
 from rig.displays.card import ending
 from rig.displays.compare import groups_text, tables_markdown
 from rig.displays.steps import ended
-from rig.displays.summary import repeated_arms, summary, whereabouts
+from rig.displays.summary import repeated_arms, summary, unclear_notes, whereabouts
 from rig.displays.texts import headline, measured, out_of
 from rig.errors import RigError
 from rig.files import json_text
@@ -51,6 +51,8 @@ def command(
     """List the stored runs, newest first."""
     if live and (datasette or as_json):
         raise RigError("--tui is for people, --datasette and --json are for programs; give one of them")
+    if copy is not None and (live or datasette or as_json):
+        raise RigError("--backup copies the store instead of showing it; give it alone")
     if copy is not None:
         backup(runs, copy)
         say(f"{runs} is copied to {copy}")
@@ -165,7 +167,7 @@ def show(
             if as_json:
                 print_json({"run": stored.id, **groups.as_json()})
             else:
-                say(groups_text(groups, terminal_width()))
+                say("\n".join([groups_text(groups, terminal_width()), *unclear_notes(stored)]))
         elif tables:
             print_tables(published(store, [stored.id]), {"run": stored.id}, as_json=as_json)
         elif conversation is not None:
@@ -373,7 +375,7 @@ def demo(
     context: click.Context,
     display: str = shared.DISPLAY,
     speed: float | None = option(
-        "How fast to replay; 1 takes half a minute.", "X", type=click.FloatRange(min=SLOWEST)
+        "How fast to replay; 1 takes half a minute.", "X", type=shared.FloatRange(min=SLOWEST)
     ),
     full: bool = shared.FULL,
 ) -> int:

@@ -1,5 +1,6 @@
 """`rig suites`, `rig check` and `rig tools`: the suites to play, and the tools to call."""
 
+import shlex
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -107,7 +108,7 @@ def new(
             shutil.copyfile(_STARTER / f"{'code' if code else 'data'}.yaml", conversations / "first.yaml")
     except OSError as error:
         raise RigError(f"{folder}: cannot be written: {error.strerror}") from error
-    say(f"{folder} is ready: rig run oracle --toolbox {folder}")
+    say(f"{folder} is ready: rig run oracle --toolbox {shlex.quote(str(folder))}")
 
 
 @verb()

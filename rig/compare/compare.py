@@ -304,12 +304,13 @@ def verdicts_of(
         largest.append(max(numbers) if len(numbers) == len(of_arm) else None)
     verdicts = []
     for place, of_arm in enumerate(ends):
+        gains = [after.success - before.success for before, after, _ in of_arm]
+        flipped = [(int((gain > 1e-12).sum()), int((gain < -1e-12).sum())) for gain in gains]
         at_ends = []
-        for before, after, end in of_arm:
+        for (before, _, end), won_lost in zip(of_arm, flipped, strict=True):
             p = holm([*largest[:place], end.p, *largest[place + 1 :]])[place]
-            gains = after.success - before.success
-            flipped = int((gains > 1e-12).sum()), int((gains < -1e-12).sum())
-            judged = metric, before.rate(metric), replace(end, p_holm=p), before.conversations, flipped
+            told = won_lost if any(won_lost) or not any(map(any, flipped)) else None
+            judged = metric, before.rate(metric), replace(end, p_holm=p), before.conversations, told
             at_ends.append(verdict(*judged, question.alpha, is_success=is_success))
         verdicts.append(settled(at_ends, metric, texts[place]) if texts[place] else at_ends[0])
     return verdicts

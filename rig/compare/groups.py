@@ -65,38 +65,46 @@ def groups_of(runs: Runs, run: StoredRun, by: By) -> Groups:
         )
         for arm in run.arms
     )
-    return groups(by, [arm.name for arm in run.arms], played)
+    for grouped in groups([by], [arm.name for arm in run.arms], played):
+        return grouped
+    faults = {
+        "tool": "it is not known which true calls were made",
+        "skill": "it is not known in which turns a call was due",
+    }
+    fault = faults.get(by, "nothing is scored yet")
+    raise RigError(f"--by {by}: {fault}, so that there is nothing to group")
 
 
-def groups(by: By, arms: Sequence[str], played: Iterable[Iterable[Transcript]]) -> Groups:
-    """Group what arms played, conversation by conversation. Raises RigError if there is nothing to group.
+def groups(
+    ways: Sequence[By], arms: Sequence[str], played: Iterable[Iterable[Transcript]]
+) -> Iterator[Groups]:
+    """Group what arms played, in each of these ways in which there is something to group.
 
     `played` are the transcripts of each arm; those that are not scored yet are left out.
     """
-    shares: defaultdict[str, list[Share]] = defaultdict(lambda: [Share()] * len(arms))
+    by_way: dict[By, dict[str, list[Share]]] = {by: defaultdict(lambda: [Share()] * len(arms)) for by in ways}
     is_paired = True
     for arm, transcripts in enumerate(played):
         for transcript in transcripts:
-            if transcript.counts is not None:
-                is_paired = is_paired and transcript.pairs_calls
-                succeeded = transcript.declaration.succeeded(transcript.counts)
+            if transcript.counts is None:
+                continue
+            is_paired = is_paired and transcript.pairs_calls
+            succeeded = transcript.declaration.succeeded(transcript.counts)
+            for by, shares in by_way.items():
                 for name, right, of in _named(by, transcript, succeeded):
                     part, whole = shares[name][arm]
                     shares[name][arm] = Share(part + right, whole + of)
-    if by == "skill" and not any(share.whole for share in shares[SKILLS[0]]):
-        shares.clear()  # of a turn without a true call nobody knows whether one was due
-    if not is_paired:
-        shares.pop(SKILLS[1], None)
-    if by == "tool" and not is_paired:
-        raise RigError("--by tool: the method does not say which true calls were made")
-    if not shares:
-        fault = "no true call is known" if by in ("tool", "skill") else "nothing is scored yet"
-        raise RigError(f"--by {by}: {fault}, so that there is nothing to group")
-    rows = shares.items()
-    ordered = sorted(rows, key=lambda row: (-max(share.whole for share in row[1]), row[0]))
-    if by == "skill":
-        ordered = [(name, shares[name]) for name in SKILLS]
-    return Groups(by, tuple(arms), tuple((name, tuple(of_arms)) for name, of_arms in ordered))
+    if not is_paired:  # nobody knows which true calls were made
+        by_way.pop("tool", None)
+        by_way.get("skill", {}).pop(SKILLS[1], None)
+    for by, shares in by_way.items():
+        ordered = sorted(shares.items(), key=lambda row: (-max(share.whole for share in row[1]), row[0]))
+        if by == "skill":
+            # Of a turn without a true call nobody knows whether one was due.
+            is_known = any(share.whole for share in shares[SKILLS[0]])
+            ordered = [(name, shares[name]) for name in SKILLS] if is_known else []
+        if ordered:
+            yield Groups(by, tuple(arms), tuple((name, tuple(of_arms)) for name, of_arms in ordered))
 
 
 def _named(by: By, transcript: Transcript, succeeded: bool) -> Iterator[tuple[str, int, int]]:

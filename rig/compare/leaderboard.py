@@ -137,8 +137,9 @@ def leaderboard(runs: Runs, suite: str | None = None, method: str | None = None)
     left_out = [f"{arm.name} is left out: {arm.arm.not_evaluated}" for arm in arms if arm.arm.not_evaluated]
     arms = [arm for arm in arms if not arm.arm.not_evaluated]
     if not arms:
+        which = f"{suite or 'any suite'}{f' by the method {method}' if method else ''}"
         why = f" ({left_out[0]})" if left_out else ""
-        raise RigError(f"no run has finished a task of {suite or 'any suite'}{why}; `rig runs` lists them")
+        raise RigError(f"no run has finished a task of {which}{why}; `rig runs` lists them")
     declaration = common_declaration([ChosenArm(arm.name, arm.run, arm.arm) for arm in arms])
     metric = deciding_metric(declaration)
     kept: list[RankedArm] = []

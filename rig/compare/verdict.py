@@ -188,13 +188,13 @@ def verdict(
     baseline: Estimate,
     difference: RateDifference,
     conversations: int,
-    flips: tuple[int, int],
+    flips: tuple[int, int] | None,
     alpha: float,
     *,
     is_success: bool = False,
 ) -> ArmVerdict:
-    """Return the verdict on an arm by one metric; `flips` are the conversations won and lost. With
-    `is_success`, the metric is not mentioned.
+    """Return the verdict on an arm by one metric; `flips` are the conversations won and lost, None if there
+    are only some for another decision on unclear texts. With `is_success`, the metric is not mentioned.
 
     A loss or a gain is found when the corrected p-value is at most `alpha`. Otherwise the absence of one is
     stated together with the loss that would have been seen: the larger of the detectable difference and of
@@ -211,7 +211,7 @@ def verdict(
         return ArmVerdict(VerdictKind.CANNOT_TELL, "cannot tell: one conversation says nothing about others")
     if difference.p_holm <= alpha and worse:
         kind = VerdictKind.LOSS if worse > 0 else VerdictKind.GAIN
-        won, lost = flips
+        won, lost = flips or (0, 0)
         flipped = f"; {counted(won, 'conversation')} won, {lost} lost" if won or lost else ""
         text = f"{kind}: {_measured(metric, difference)}{flipped}"
         return ArmVerdict(kind, text, None, abs(worse), allowed)

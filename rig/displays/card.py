@@ -20,7 +20,7 @@ from rig.displays import signs, summary
 from rig.displays.compare import curve_line, hint, notes, signed
 from rig.displays.signs import DELTA, DOT, FULL, RULE, TRACK, Glyph
 from rig.displays.summary import attribution_lines, repeat_rates
-from rig.displays.table import Row, columns, middle, one_line, short_names
+from rig.displays.table import Row, cell_width, columns, middle, one_line, padded, short_names
 from rig.displays.texts import (
     UNKNOWN,
     clip,
@@ -94,7 +94,7 @@ class _Column(NamedTuple):
 
     @property
     def width(self) -> int:
-        return max(*(len(part) for part in self.heading), *(len(text) for text, _ in self.cells))
+        return max(map(cell_width, (*self.heading, *(text for text, _ in self.cells))))
 
     def narrower(self, over: int) -> "_Column":
         """Return the column narrowed by `over` cells; texts lose their middles, as their ends differ."""
@@ -197,7 +197,7 @@ def _rows(table: Sequence[_Column]) -> list[Line]:
     for row in rows:
         line: list[Span] = []
         for column, (text, tint) in zip(table, row, strict=True):
-            cell = text.ljust(column.width) if column.is_text else text.rjust(column.width)
+            cell = padded(text, column.width, is_number=not column.is_text)
             line += [(cell, tint), (_GAP, "plain")]
         lines.append(tuple(line))
     return lines
@@ -243,7 +243,7 @@ def opening(comparison: Comparison, width: int | None) -> list[Line]:
     decision = headline(comparison, room)
     metrics = told_metrics(comparison.declaration, comparison.metric)
     table = arms_table(entries_of(comparison), metrics, room)
-    longest = max(sum(len(text) for text, _ in line) for line in table)
+    longest = max(sum(cell_width(text) for text, _ in line) for line in table)
     rule: Line = ((str(RULE) * min(longest, room), "rule"),)
     lines = [*decision, *([rule] if decision else []), *table, rule]
     played = counted(len(comparison.baseline.conversations), "conversation")

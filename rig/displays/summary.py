@@ -118,7 +118,7 @@ def summary(run: StoredRun, width: int | None = None, repeated: "Sequence[Repeat
     rows += [Row(metric.title, [measured(metric, arm.rated) for arm in run.arms]) for metric in metrics]
     rows += limit_rows([arm.limits for arm in run.arms])
     rows += repeat_rows(repeated)
-    if is_unclear := any(arm.counts.get(UNCLEAR) for arm in run.arms):
+    if unclear_notes(run):
         rows.append(count_row("texts unclear", run.arms, UNCLEAR))
     rows += wrong_rows(run.declaration, run.arms)
     lines = columns([*rows, *cost_rows(run.arms, "run")], width)
@@ -132,8 +132,7 @@ def summary(run: StoredRun, width: int | None = None, repeated: "Sequence[Repeat
         lines += repeat_notes(arm.name, of_arm, arm.fingerprint or {})
     lines += contention_notes((arm.name, arm.speed, arm.fingerprint) for arm in run.arms)
     lines += [f"{arm.name}: {arm.made_from}" for arm in run.arms if arm.made_from]
-    if is_unclear:
-        lines.append(f"unclear texts count as wrong until you decide: rig adjudicate {run.id}")
+    lines += unclear_notes(run)
     if run.declaration.caution:
         lines.append(run.declaration.caution)
     graders = {arm.grader for arm in run.arms if arm.grader}
@@ -232,6 +231,12 @@ def _tried_again(arm: StoredArm) -> str:
     loads = arm.attempts.get(FAILED_ARM)
     notes += [f"tried again after it failed: {loads}"] if loads else []
     return f"{'; '.join(notes)} (the table attempts has them)"
+
+
+def unclear_notes(run: StoredRun) -> list[str]:
+    """Return the remark on a run with texts that are unclear."""
+    is_unclear = any(arm.counts.get(UNCLEAR) for arm in run.arms)
+    return [f"unclear texts count as wrong until you decide: rig adjudicate {run.id}"] if is_unclear else []
 
 
 def _share(arm: StoredArm, part_s: float) -> str:

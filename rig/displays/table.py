@@ -1,6 +1,7 @@
 """Tables as text: columns of numbers, aligned cells, and Markdown."""
 
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from textwrap import wrap
@@ -47,7 +48,7 @@ def fitted(rows: Sequence[Row], width: int | None = None) -> list[str]:
     labels take several lines.
     """
     lines = columns(rows)
-    if width is None or max(map(len, lines)) <= width:
+    if width is None or max(map(cell_width, lines)) <= width:
         return lines
     titles = [wrap(row.title, _LABEL) or [""] for row in rows]
     labels = max(len(part) for title in titles for part in title)
@@ -103,12 +104,11 @@ def middle(text: str, room: int) -> str:
 
 
 def cells(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:
-    """Return a line for each row, with left-aligned and printable cells, as wide as their widest.
+    """Return a line for each row, with left-aligned cells, as wide as their widest.
 
     Columns that would make lines longer than `width` go below the others, with the first column again.
     """
-    texts = [[printable(cell) for cell in row] for row in (header, *rows)]
-    return [line.rstrip() for line in _side_by_side(texts, len(header), width)]
+    return [line.rstrip() for line in _side_by_side([header, *rows], len(header), width)]
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]], texts: int = 1) -> str:
@@ -140,23 +140,34 @@ def by_kind(label: str, counts: Sequence[Mapping[str, int]]) -> list[Row]:
     return [total, *(Row(kind, [str(count.get(kind, 0)) for count in counts], detail=True) for kind in kinds)]
 
 
+def cell_width(text: str) -> int:
+    """Return how many cells of a terminal a text takes: two for each wide character, as in Japanese."""
+    if text.isascii():
+        return len(text)
+    marks = sum(unicodedata.combining(character) > 0 for character in text)
+    return len(text) - marks + sum(unicodedata.east_asian_width(character) in "WF" for character in text)
+
+
+def padded(text: str, width: int, *, is_number: bool = False) -> str:
+    """Fill a text up to so many cells: a number to the right, any other to the left."""
+    blank = " " * (width - cell_width(text))
+    return f"{blank}{text}" if is_number else f"{text}{blank}"
+
+
 def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
-    return [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [max(map(cell_width, column)) for column in zip(*rows, strict=True)]
 
 
 def _aligned(rows: Sequence[Sequence[str]], texts: int) -> list[list[str]]:
     """Pad cells to the width of their columns: the first `texts` to the left, the others to the right."""
     widths = _widths(rows)
-    return [
-        [cell.ljust(widths[n]) if n < texts else cell.rjust(widths[n]) for n, cell in enumerate(row)]
-        for row in rows
-    ]
+    return [[padded(cell, widths[n], is_number=n >= texts) for n, cell in enumerate(row)] for row in rows]
 
 
 def _side_by_side(rows: Sequence[Sequence[str]], texts: int, width: int | None) -> list[str]:
     """Return a line for each row; columns that do not fit follow below, with the first column again."""
-    aligned = _aligned(rows, texts)
-    label, *widths = map(len, aligned[0])
+    aligned = _aligned([[one_line(cell) for cell in row] for row in rows], texts)
+    label, *widths = map(cell_width, aligned[0])
     blocks: list[list[int]] = [[]]
     used = label
     for number, own in enumerate(widths, 1):

@@ -41,7 +41,9 @@ Row: TypeAlias = tuple[Sequence[str | int | float | None], JsonObject]
 
 
 class Table(NamedTuple):
-    """A table of a paper, with measured rows. `cited` says what the paper's own rows in it are."""
+    """A table of a paper, with measured rows. `cited` says what the paper's own rows in it are, and what
+    else a reader must know.
+    """
 
     subject: str
     grader: str

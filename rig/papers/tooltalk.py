@@ -21,7 +21,7 @@ from rig.errors import ErrorKind, RigError
 from rig.methods.paper import ArmScore, Paper, Row, Table
 from rig.methods.tooltalk.conversations import Conversation, load_conversation
 from rig.methods.tooltalk.scoring import DECLARATION, ErrorType, name_callers
-from rig.metrics import TASKS
+from rig.metrics import TASKS, UNCLEAR
 from rig.models import Prediction
 from rig.tasks import PlayedTurn, Step
 from rig.toolbox.toolbox import Toolbox
@@ -65,14 +65,16 @@ def _pair_of_tables(scores: list[ArmScore], is_named: bool) -> Iterable[Table]:
     types = [errors_row(arm, "run", counts) for arm, counts in errors.items()]
     if not rates.keys().isdisjoint(("easy", "hard")):
         types += PAPER_ERRORS_NAMES if is_named else PAPER_ERRORS
+    unclear = sum(round(score.counts.get(UNCLEAR, 0)) for score in scores)
     of_suites = [row for rows in rates.values() for row in rows]
     for number, subject, header, listed in (
         (first, "Results", _RATES, of_suites),
         (first + 1, "Types of error", _ERRORS, types),
     ):
-        cited = CITED if any(row["source"] == "paper" for _, row in listed) else ""
+        remarks = [CITED] if any(row["source"] == "paper" for _, row in listed) else []
+        remarks += [f"Texts that rig cannot judge count as wrong: {unclear}."] if unclear else []
         of_grader = scores[0].grader, scores[0].graded_by
-        yield Table(f"{subject}, tools {tools}", *of_grader, header, listed, cited, number)
+        yield Table(f"{subject}, tools {tools}", *of_grader, header, listed, " ".join(remarks), number)
 
 
 def rates_row(model: str, source: str, suite: str, *rates: float | None, conversations: int) -> Row:

@@ -1,7 +1,6 @@
 """What a report is made of: the comparison, and every conversation with what each arm did."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import count, islice, product
 from string import ascii_uppercase
@@ -17,7 +16,6 @@ from rig.compare.noise import Noise
 from rig.displays import signs, steps
 from rig.displays.signs import Sign
 from rig.displays.texts import Clip, clip
-from rig.errors import RigError
 from rig.methods.paper import Table
 from rig.metrics import Declaration
 from rig.store import Runs, StoredRun, Transcript
@@ -36,28 +34,17 @@ class Material:
     """A comparison with its runs by id and, by conversation and arm, the transcripts of the first repeat.
 
     `shown` are the numbers of the conversations that have transcripts: all of them, unless there are too
-    many. `letters` stand for the arms where there is no room for names. `tables` are those of the method's
-    paper, if they were requested.
+    many. `groups` are what was right in all repeats by tool, skill, tag and suite, where there are several of
+    them, if all conversations are shown. `letters` stand for the arms where there is no room for names.
+    `tables` are those of the method's paper, if they were requested.
     """
 
     comparison: Comparison
     runs: dict[str, StoredRun]
     transcripts: tuple[tuple[Transcript, ...], ...]
     shown: Sequence[int]
+    groups: Sequence[Groups] = ()
     tables: Sequence[Table] = ()
-
-    @property
-    def groups(self) -> Iterator[Groups]:
-        """What was right by tool, tag and suite, if there are several of them and nothing is left out."""
-        if self.left_out:
-            return
-        arms = [arm.label for arm in self.comparison.arms]
-        by_arm = list(zip(*self.transcripts, strict=True))
-        for by in WAYS:
-            with suppress(RigError):
-                grouped = groups(by, arms, by_arm)
-                if len(grouped.rows) > 1:
-                    yield grouped
 
     @property
     def left_out(self) -> int:
@@ -99,8 +86,24 @@ def gather(
         )
         for number in numbers
     )
+    grouped: Iterator[Groups] = iter(())
+    if len(numbers) == len(comparison.conversations):
+        played = [
+            _all_repeats(runs, stored[arm.run], arm.position, [row[place] for row in transcripts])
+            for place, arm in enumerate(comparison.arms)
+        ]
+        grouped = groups(WAYS, [arm.label for arm in comparison.arms], played)
+    several = [group for group in grouped if len(group.rows) > 1]
     tables = published(runs, addresses) if with_tables else ()
-    return Material(comparison, stored, transcripts, numbers, tables)
+    return Material(comparison, stored, transcripts, numbers, several, tables)
+
+
+def _all_repeats(runs: Runs, run: StoredRun, arm: int, first: Sequence[Transcript]) -> Iterator[Transcript]:
+    """Yield the transcripts of an arm's first repeat, each with those of the same conversation's others."""
+    for transcript in first:
+        yield transcript
+        for repeat in range(1, run.repeats):
+            yield runs.transcript(run, transcript.conversation.name, arm, repeat)
 
 
 def _shown(comparison: Comparison) -> Sequence[int]:

@@ -5,6 +5,7 @@ They are SVG that takes its colours and fonts from the page: right in light, in 
 
 import json
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -83,7 +84,9 @@ def svg(figure: "Figure", title: str) -> str:
 
     text = StringIO()
     metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-    with matplotlib.rc_context({**_STYLE, "svg.hashsalt": title}):
+    with matplotlib.rc_context({**_STYLE, "svg.hashsalt": title}), warnings.catch_warnings():
+        # Texts stay texts, and the browser has the glyphs that matplotlib's font lacks.
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
         figure.savefig(text, format="svg", metadata=metadata)
     return for_page(text.getvalue(), title, _NAMES)
 

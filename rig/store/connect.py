@@ -258,6 +258,8 @@ def backup(path: Path, target: Path) -> None:
     """Copy a store to a new file, even while it is being written. Raises StoreError."""
     if not target.name:
         raise StoreError(f"{target}: is a directory; name a new file")
+    if not target.parent.is_dir():
+        raise StoreError(f"{target}: there is no directory {target.parent}; create it or name another file")
     with connect_for_reading(path) as database, _opening(target):
         try:
             copy_to(database, target)

@@ -113,6 +113,10 @@ class Runs(ScoreReader):
         if len(rows) != 1:
             ids = ", ".join(row["id"] for row in rows[:5])
             stored = self._rows(f"SELECT id, name FROM runs {newest} LIMIT {_NAMES}")
+            if not stored:
+                raise RigError(
+                    f"{self.path}: holds no run yet; `rig run` adds one, --runs chooses another store"
+                )
             near = did_you_mean(text, [LATEST, *(name for row in stored for name in row.values() if name)])
             nothing = f"no run {text!r} in {self.path}{near}"
             fault = f"{text!r} could be any of {ids}" if rows else nothing

@@ -51,6 +51,8 @@ def test_unclear_texts_are_bounds_of_the_rates(store: Path, rig: Rig) -> None:
     assert rows["incorrect actions"] == ["0.0%", "to", "100.0%", "0.0%"]
     assert rows["texts unclear"] == ["10", "0"]
     assert "until you decide: rig adjudicate abcde" in shown.out
+    assert "until you decide: rig adjudicate abcde" in rig("show", "latest", "--by", "skill").out
+    assert "Texts that rig cannot judge count as wrong: 10." in rig("show", "latest", "--tables").out
     blurring, oracle = rig("show", "latest", "--json").json["arms"]
     assert (blurring["recall"], blurring["lower"]["recall"], blurring["upper"]["recall"]) == (0, 0, 1)
     assert (blurring["lower"]["success_rate"], blurring["upper"]["success_rate"]) == (0, 1)

@@ -133,6 +133,8 @@ def test_arms_of_different_settings_are_refused_until_asked_for(rig: Rig, store:
         (["abcde", "--metric", "f1"], "no metric 'f1'; choose from: success_rate"),
         (["abcde", "--alpha", "1"], "Invalid value for '--alpha'"),
         (["abcde", "--fail-if-worse", "101"], "Invalid value for '--fail-if-worse'"),
+        (["abcde", "--fail-if-worse", "nan"], "'--fail-if-worse': nan is not a finite number"),
+        (["abcde", "--sequential", "--loss", "nan"], "'--loss': nan is not a finite number"),
         (["abcde", "--noise", "abcde/f16"], "no other arm of abcde is the same as f16"),
     ],
 )

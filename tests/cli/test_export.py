@@ -131,6 +131,7 @@ def test_faults_of_rows_are_one_line_and_write_nothing(rig: Rig, store: Path, tm
         (("--format", "csv", "--json"), "name it with --output"),
         (("--format", "tooltalk", "--rows", "calls", "--output", tmp_path / "x"), "goes with --format csv"),
         (("--format", "tooltalk"), "name a directory with --output"),
+        (("--format", "cvs"), "there is no --format cvs (did you mean 'csv'?)"),
     ):
         done = rig("export", "latest", *arguments)
         assert (done.code, done.out, done.err.count("\n")) == (2, "", 1), fault

@@ -46,7 +46,7 @@ def test_a_model_is_run_twice_and_exactly(rig: Rig, place: Path) -> None:
 
     said = rig("noise", "--of", "latest")
     assert said.code == 0
-    assert "tiny again differs in nothing" in said.out
+    assert "tiny again differs in no setting" in said.out
     assert "predictions with another text" in said.out
     assert rig("compare", "latest", "--across-settings", "--noise", "latest").code == 0
 

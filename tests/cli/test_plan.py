@@ -88,6 +88,7 @@ def test_repeats_that_would_do_are_named(rig: Rig, tmp_path: Path) -> None:
         (("plan",), "Missing argument"),
         ((*ORACLES, "--flips", "5", "--like", "latest"), "give one"),
         ((*ORACLES, "--power", "1"), "power"),
+        ((*ORACLES, "--flips", "nan"), "not a finite number"),
         ((*ORACLES, "--like", "abcde"), "abcde: one arm without repeats does not tell what flips"),
     ],
 )

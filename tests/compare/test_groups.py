@@ -117,7 +117,7 @@ def test_where_only_the_end_is_judged_no_call_is_missed(rig: Callable[..., Any],
     run = rig(*asked, "--json").json["run"]
     groups = rig("show", run, "--by", "skill", "--json").json["groups"]
     assert [group["arms"][0]["rate"] for group in groups] == [1.0, None, None, 1.0, 1.0]
-    assert "does not say which true calls were made" in rig("show", run, "--by", "tool").err
+    assert "it is not known which true calls were made" in rig("show", run, "--by", "tool").err
     text = rig("show", run, "one").out
     assert "expected: end {}\n" in text
     assert "missed" not in text

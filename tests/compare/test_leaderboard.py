@@ -35,7 +35,7 @@ def test_arms_of_all_runs_stand_by_their_metrics_with_what_differs(rig: Rig) -> 
     assert "search" in settings[1][0]
     shown = rig("leaderboard", "--suite", "queries").out
     assert "true pass rate" in shown
-    assert "arms are ranked by the 2 that all have in common, word for word; 1 are left out" in shown
+    assert "arms are ranked by the 2 that all have in common, word for word; 1 is left out" in shown
     latest = rig("leaderboard").out
     assert latest.startswith("easy, by the method tooltalk")
 

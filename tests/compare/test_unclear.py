@@ -1,5 +1,7 @@
 """Verdicts where texts are unclear: equal arms lose nothing by them, and real losses are still found."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from counted import METRICS
@@ -33,6 +35,20 @@ def test_a_great_loss_is_found_through_unclear_texts() -> None:
         {k: v for k, v in counts.items() if n % 2 == 0 or UNCLEAR not in k} for n, counts in enumerate(lost)
     ]
     assert losses([scored[0], lost]) == dict.fromkeys(WAYS, True)
+
+
+def test_conversations_end_alike_only_if_they_do_however_texts_are_decided() -> None:
+    """If the baseline's texts are right, nothing differs; if they are wrong, six conversations are won."""
+    unclear: Counts = {"tasks": 1, "successes": 0, UNCLEAR: 1, f"{UNCLEAR}.successes": 1}
+    right: Counts = {"tasks": 1, "successes": 1}
+    rows = [[[right]] * 4 + [[unclear]] * 6, [[right]] * 10]
+    sides = [Tallied.of(side, DECLARATION) for side in rows]
+    bootstrap = PairedBootstrap(10, resamples=100)
+    difference = replace(bootstrap.difference(*(side.sides(SUCCESS) for side in sides), 0.05), p=0.03125)
+    pairing = (rows[0], rows[1]), (sides[0], sides[1]), bootstrap
+    [found] = verdicts_of([pairing], [difference], ComparisonOptions(), DECLARATION, SUCCESS)
+    assert found.kind is VerdictKind.NO_LOSS_FOUND
+    assert found.text.startswith("no loss found; a loss above")
 
 
 def _verdict(kind: VerdictKind, seen: float | None = None, least: float | None = None) -> ArmVerdict:

@@ -62,6 +62,18 @@ def test_cells_stand_left_and_what_is_in_them_is_inert() -> None:
     ]
 
 
+def test_a_cell_is_one_line_and_a_wide_character_takes_two_cells() -> None:
+    assert cells(("NAME", "SIZE"), [("a\n  b\tc", "1"), ("日本語 e\u0301", "22")]) == [
+        "NAME      SIZE",
+        "a   b c   1",
+        "日本語 e\u0301  22",
+    ]
+    assert columns([Row("", ["モデル", "b"]), Row("wins", ["1", "2"])]) == [
+        "      モデル  b",
+        "wins       1  2",
+    ]
+
+
 @pytest.mark.parametrize("width", [1, 12, 20, 60, 400])
 def test_cells_without_room_follow_below_with_the_first_column_again(width: int) -> None:
     header = ("name", *(f"arm {number}" for number in range(6)))

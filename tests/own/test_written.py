@@ -449,6 +449,11 @@ def test_the_hash_of_the_tools_is_in_the_fingerprint(rig: Callable[..., Any], fo
     assert (gone.code, gone.err.count("\n")) == (2, 1)
 
 
+def test_the_command_for_a_new_folder_can_be_pasted(rig: Callable[..., Any], tmp_path: Path) -> None:
+    place = tmp_path / "my rooms"
+    assert rig("suites", "new", place).out == f"{place} is ready: rig run oracle --toolbox '{place}'\n"
+
+
 @pytest.mark.slow
 @pytest.mark.model
 def test_four_conversations_at_once(rig: Callable[..., Any], tmp_path: Path, smollm2: Path) -> None:

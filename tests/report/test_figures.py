@@ -32,6 +32,10 @@ def drawn(name: str = "x") -> str:
         return svg(figure, f'a "title" of <{name}>')
 
 
+def test_names_that_the_font_lacks_are_drawn_without_a_warning() -> None:
+    assert "日本語" in drawn("日本語")
+
+
 def test_every_colour_is_one_of_the_page() -> None:
     text = drawn()
     assert re.findall(r"#[0-9a-f]{6}\b(?!\")", re.sub(r"url\(#\w+\)|href=\"#\w+\"", "", text)) == []

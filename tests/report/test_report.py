@@ -18,6 +18,7 @@ import pytest
 from counted import measured
 from graded_talks import model, play
 
+from rig.compare.groups import groups_of
 from rig.compare.recommendation import recommend
 from rig.displays.compare import heading, notes
 from rig.errors import RigError
@@ -209,6 +210,16 @@ def test_one_arm_will_do(store: Path) -> None:
         assert render(material, form)
 
 
+def test_groups_count_every_repeat_as_rig_show_does(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    run = play(path, model(4), model(4, {(1, 2)}), number=4, repeats=3)
+    with Runs.open(path) as runs:
+        by_way = {group.by: group for group in gather(runs, ["latest"]).groups}
+        assert by_way["suite"] == groups_of(runs, run, "suite")
+        assert by_way["skill"] == groups_of(runs, run, "skill")
+    assert dict(by_way["suite"].rows)["easy"] == ((6, 6), (5, 6))
+
+
 @pytest.mark.slow
 def test_repeats_are_counted_and_the_first_is_shown(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
@@ -290,7 +301,7 @@ def test_it_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     write("one", path)
     with pytest.raises(RigError, match="exists; choose a new file, or --force"):
-        write("two", path)
+        write("two", path, force=False)
     assert path.read_text() == "one"
     write("two", path, force=True)
     assert path.read_text() == "two"

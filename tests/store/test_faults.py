@@ -98,6 +98,10 @@ def test_a_store_is_copied_while_it_is_written(tmp_path: Path, rig: Rig) -> None
     refused = rig("runs", "--runs", path, "--backup", copy)
     assert refused.code == 2
     assert "copy.sqlite: exists; choose a new file" in refused.err
+    nowhere = rig("runs", "--runs", path, "--backup", tmp_path / "no" / "copy.sqlite")
+    assert f"there is no directory {tmp_path / 'no'}; create it or name another file" in nowhere.err
+    for other in ("--json", "--datasette", "--tui"):
+        assert "give it alone" in rig("runs", "--runs", path, "--backup", tmp_path / "x", other).err
 
 
 def limited(place: Path, size: int, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -181,3 +181,7 @@ def test_other_files_need_a_format(
     done = rig("import", tmp_path / "results.json", *options)
     assert done.code == 2
     assert fault in done.err
+
+
+def test_a_store_that_is_not_there_is_called_so(tmp_path: Path, rig: Callable[..., Finished]) -> None:
+    assert rig("import", tmp_path / "gone.sqlite").err == f"rig: {tmp_path / 'gone.sqlite'}: no such file\n"

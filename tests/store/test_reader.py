@@ -44,6 +44,13 @@ def test_what_is_no_single_run_is_refused(tmp_path: Path, text: str, fault: str)
         small_talks.stored(tmp_path / "runs.sqlite", text)
 
 
+def test_a_store_without_runs_says_so(tmp_path: Path) -> None:
+    empty = tmp_path / "runs.sqlite"
+    empty.touch()
+    with pytest.raises(RigError, match=r"runs\.sqlite: holds no run yet; `rig run` adds one"):
+        small_talks.stored(empty, "latest")
+
+
 def test_a_run_is_found_by_its_name(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
     small_talks.play(small_talks.plan(path, small_talks.oracle(), name="baseline"))
