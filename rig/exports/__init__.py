@@ -3,6 +3,7 @@
 Only verbs import this package. They find an export by its name, as they find a method.
 """
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,8 +55,13 @@ class Export:
 
 
 def file_name(text: str) -> str:
-    """Return a text in a form that is safe as the name of a file or of an archive's member."""
-    return quote(text.encode("utf-8", "backslashreplace"), safe=" +,=@").replace("..", "%2E%2E")[:200]
+    """Return a text in a form that is safe as the name of a file or of an archive's member.
+
+    A long text is cut, and a hash of it keeps the names of different texts apart.
+    """
+    encoded = text.encode("utf-8", "backslashreplace")
+    name = quote(encoded, safe=" +,=@").replace("..", "%2E%2E")
+    return name if len(name) <= 200 else f"{name[:180]}-{hashlib.sha256(encoded).hexdigest()[:16]}"
 
 
 def register(registry: Registry) -> None:

@@ -64,7 +64,7 @@ def _write(source: ExportSource, arm: StoredArm, path: Path) -> None:
             if cell.arm != arm.position or cell.state != "finished":
                 continue
             transcript = source.runs.transcript(run, cell.conversation, cell.arm, cell.repeat)
-            sample = _sample(transcript, model)
+            sample = _sample(transcript, model, run.id)
             counts.append(transcript.counts or {})
             summary = ("id", "epoch", "input", "target", "scores", "model_usage", "total_time", "uuid")
             messages = len(sample["messages"])
@@ -157,8 +157,11 @@ def _scores(declaration: Declaration, counts: Sequence[Counts]) -> list[JsonObje
     return scores
 
 
-def _sample(transcript: Transcript, model: str) -> JsonObject:
-    """Return a played conversation as a sample: messages, scores, and the expected calls."""
+def _sample(transcript: Transcript, model: str, run: str) -> JsonObject:
+    """Return a played conversation as a sample: messages, scores, and the expected calls.
+
+    Its uuid has the run, because inspect joins the samples of several logs by it.
+    """
     task, counts = transcript.conversation, transcript.counts or {}
     declaration = transcript.declaration
     messages = [{"id": f"m{n}", **message} for n, message in enumerate(_messages(transcript, model))]
@@ -173,7 +176,7 @@ def _sample(transcript: Transcript, model: str) -> JsonObject:
     return {
         "id": file_name(task.name),
         "epoch": transcript.repeat + 1,
-        "uuid": f"{transcript.arm}-{task.name}-{transcript.repeat}",
+        "uuid": f"{run}-{transcript.arm}-{task.name}-{transcript.repeat}",
         "input": next((message["content"] for message in messages if message["role"] == "user"), task.name),
         "target": [
             f"{call.name} {json_text(without_token(call.arguments))}"

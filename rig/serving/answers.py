@@ -9,7 +9,7 @@ from rig.calls import Call, Json, JsonObject, Outcome
 from rig.engine.core.template import ChatMessage, ToolCall
 from rig.engine.formats.base import CallChecker, Offer, Reading, declarations, json_text
 from rig.engine.formats.form import chat_messages, result_text
-from rig.engine.formats.salvage import AnswerError, check_unicode, read_answer
+from rig.engine.formats.salvage import AnswerError, read_answer
 from rig.errors import ErrorKind
 from rig.models import Message, ToolDoc
 from rig.serving.wire.client import ServerFault
@@ -75,8 +75,10 @@ class StreamedAnswer:
         function = part.get("function") if isinstance(part, dict) else None
         if not isinstance(part, dict) or not isinstance(function, dict):
             raise _malformed("a call that is no function's")
-        index, identity = part.get("index", len(self.calls)), str(part.get("id") or "")
-        name, arguments = str(function.get("name") or ""), function.get("arguments")
+        identity, name = str(part.get("id") or ""), str(function.get("name") or "")
+        arguments, begins = function.get("arguments"), bool(identity or name or not self.calls)
+        # Some servers number no calls.
+        index = part.get("index", len(self.calls) if begins else self._indices[-1])
         place = self._indices.index(index) if index in self._indices else None
         if place is not None and identity and name and identity != self.calls[place].id:
             # Another call, under an index that is in use.
@@ -91,6 +93,8 @@ class StreamedAnswer:
         # This continues the newest call of the index.
         place = len(self._indices) - 1 - self._indices[::-1].index(index)
         call = self.calls[place]
+        if name != call.name and call.arguments == "":
+            call.name += name
         if arguments is not None:
             if not isinstance(call.arguments, str) or not isinstance(arguments, str):
                 raise _malformed("arguments that are no text go on")
@@ -152,7 +156,7 @@ class ServedFormat:
                 arguments = read_answer(arguments) if arguments.strip() else {}
             else:
                 notes.append("arguments that are no text")
-                check_unicode(arguments)
+                arguments = read_answer(json_text(arguments))
             if not isinstance(arguments, dict):
                 raise AnswerError(f"{call.name}: the arguments are no object: {json.dumps(arguments)[:80]}")
             calls.append(self._checker.call(call.name, arguments))

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, NoReturn
 from rig import __version__
 from rig.calls import Json, JsonObject
 from rig.documents import json_of
-from rig.errors import RigError
+from rig.errors import RigError, counted
 
 LEGACY = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 """The versions that begin with a handshake; the first is the one requested."""
@@ -76,7 +76,7 @@ class McpClient:
         self._seconds = seconds
         self._received = b""
         self._log = b""
-        self._number = 0
+        self._number = self._noise = 0
         self._moved = False
         self._listing: ServerListing | None = None
         self._meta: JsonObject = {}
@@ -122,8 +122,9 @@ class McpClient:
         server = result.get("serverInfo")
         server = server if isinstance(server, dict) else {}
         if self._meta:
-            if MODERN not in (result.get("supportedVersions") or ()):
-                raise RequestRefused(f"it has {result.get('supportedVersions')}")
+            versions = result.get("supportedVersions")
+            if not isinstance(versions, list) or MODERN not in versions:
+                raise RequestRefused(f"it has {str(versions)[:100]}")
             return MODERN, server
         protocol = str(result.get("protocolVersion"))
         if protocol not in LEGACY:
@@ -199,8 +200,9 @@ class McpClient:
         self._send(message, until)
         answer = self._receive(self._number, until)
         if answer is None:
-            self._give_up(f"did not answer {method} within {seconds:g} s")
-        if "error" in answer:
+            noise = f", and sent {counted(self._noise, 'line')} that rig cannot read" if self._noise else ""
+            self._give_up(f"did not answer {method} within {seconds:g} s{noise}")
+        if answer.get("error") is not None:  # null beside a result is no error
             raise RequestRefused(answer["error"])
         if not isinstance(answer.get("result"), dict):
             self._give_up(f"answered {method} with neither a result nor an error")
@@ -223,13 +225,13 @@ class McpClient:
 
     def _receive(self, number: int | None, until: float) -> JsonObject | None:
         """Return the answer with this number; None if it does not come. Handles or drops other messages."""
-        noise = size = 0
+        self._noise = size = 0
         while True:
             line, newline, rest = self._received.partition(b"\n")
             if newline:
                 self._received = rest
                 message = _message(line)
-                noise += message is None and bool(line.strip())
+                self._noise += message is None and bool(line.strip())
                 if message is not None and "method" in message:
                     self._heed(message, until)
                 elif message is not None and number is not None and message.get("id") == number:
@@ -238,7 +240,7 @@ class McpClient:
                 return None
             else:
                 size += chunk
-            if noise > MOST_NOISE or size > MOST_BYTES or len(self._received) > MOST_BYTES:
+            if self._noise > MOST_NOISE or size > MOST_BYTES or len(self._received) > MOST_BYTES:
                 self._give_up("floods its output with what is no answer")
             if not newline and len(self._received) > LONGEST_LINE:
                 self._give_up(f"sends a line of more than {LONGEST_LINE >> 20} MiB")

@@ -19,7 +19,7 @@ from rig.files import read_json
 
 _LARGEST_FILE = 1 << 30
 """The most bytes that a server may write into one file."""
-_BOUNDED = ("/bin/sh", "-c", f'ulimit -f {_LARGEST_FILE // 512} -c 0; exec "$@"', "sh")
+_BOUNDED = ("/bin/sh", "-c", f'ulimit -f {_LARGEST_FILE // 512}; ulimit -c 0; exec "$@"', "sh")
 _WAYS: tuple[tuple[str, ...], ...] = (
     ("unshare", "--map-current-user", "--net", "--pid", "--fork", "--kill-child", "--"),
     ("unshare", "--map-root-user", "--net", "--"),

@@ -219,9 +219,12 @@ def _declared(file: Path, listed: Mapping[str, Sequence[JsonObject]]) -> Listing
 def _name(text: str, used: dict[str, int]) -> str:
     """Return a name for a tool that rig accepts and no other tool has."""
     name = re.sub(r"[^A-Za-z0-9_.-]", "_", text)[:60]
-    name = name if NAME.fullmatch(name) else f"_{name}"
-    used[name] = used.get(name, 0) + 1
-    return name if used[name] == 1 else f"{name}_{used[name]}"
+    own = name = name if NAME.fullmatch(name) else f"_{name}"
+    while own in used:
+        used[name] += 1
+        own = f"{name}_{used[name]}"
+    used[own] = 1
+    return own
 
 
 @cache

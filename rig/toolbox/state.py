@@ -75,13 +75,16 @@ class Files:
         self.root = root
         self._depot = depot
         self._seen: dict[str, tuple[tuple[int, ...], str]] = {}
+        self._modes: dict[str, int] = {}
 
     def take(self) -> Manifest:
         """Return what is in the folder now. Raises StateFault for what no state may hold."""
         manifest: dict[str, PathState] = {}
         seen: dict[str, tuple[tuple[int, ...], str]] = {}
         left = MOST_BYTES
+        self._modes = {}
         for path, status in _walk(self.root):
+            self._modes[path] = stat.S_IMODE(status.st_mode)
             if len(manifest) >= MOST_ENTRIES:
                 raise StateFault(f"there are more than {counted(MOST_ENTRIES, 'file')}")
             if stat.S_ISLNK(status.st_mode):
@@ -119,6 +122,11 @@ class Files:
             remove(self.root)
             self.root.mkdir(parents=True)
             self._seen, current = {}, {}
+        for path, entry in current.items():
+            # Who may read and write is no part of a state, but it can change what calls do.
+            mode = 0o755 if entry.executable or entry.kind == "folder" else 0o644
+            if entry.kind != "link" and self._modes[path] != mode:
+                (self.root / path).chmod(mode)
         for path, entry in reversed(list(current.items())):
             if manifest.get(path) != entry and not (entry.kind == "folder" and path in manifest):
                 remove(self.root / path)

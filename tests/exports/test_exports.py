@@ -17,6 +17,7 @@ import yaml
 from graded_talks import conversations, model, play
 
 from rig.errors import ErrorKind
+from rig.exports import file_name
 from rig.exports.pipelines import TestCase, fitting_summary, junit_xml
 from rig.methods.scripted import Scripted, failed, replied
 from rig.models import Prediction, Request
@@ -273,3 +274,20 @@ def test_faults_are_one_line_and_leave_nothing(rig: Rig, store: Path, tmp_path: 
         assert (done.code, done.out, done.err.count("\n")) == (2, "", 1), fault
         assert fault in done.err
     assert not (tmp_path / "x").exists()
+
+
+def test_names_that_are_cut_stay_apart() -> None:
+    names = {file_name(f"{'会議室の予約' * 8}{number}") for number in range(9)}
+    assert len(names) == 9
+    assert max(map(len, names)) <= 200
+
+
+def test_samples_of_two_runs_have_no_uuid_in_common(rig: Rig, tmp_path: Path) -> None:
+    path, uuids = tmp_path / "runs.sqlite", set()
+    for number in range(2):
+        play(path, model(N), number=N, names=("one",))
+        out = tmp_path / str(number)
+        assert rig("export", "latest", "--format", "inspect", "--output", out, "--runs", path).code == 0
+        with zipfile.ZipFile(next(out.iterdir())) as archive:
+            uuids |= {sample["uuid"] for sample in json.loads(archive.read("summaries.json"))}
+    assert len(uuids) == 2 * N

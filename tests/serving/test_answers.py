@@ -59,6 +59,24 @@ def test_two_calls_under_one_number_are_told_apart_by_their_ids() -> None:
     assert "one index" in reading.salvage
 
 
+def test_names_come_in_pieces_and_pieces_without_a_number() -> None:
+    begin = {"id": "a", "function": {"name": "weat", "arguments": ""}}
+    rest = ({"name": "her"}, {"name": "weather", "arguments": '{"city": '}, {"arguments": '"Oslo"}'})
+    deltas = [chunk(tool_calls=[{"function": function}]) for function in rest[2:]]
+    numbered = [chunk(tool_calls=[{"index": 0, "function": function}]) for function in rest[:2]]
+    reading = FORM.read(answer_of(chunk(tool_calls=[{"index": 0, **begin}]), *numbered, *deltas))
+    assert reading.calls == (Call("weather", {"city": "Oslo"}),)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), [[[[0]]]] * 2, "\ud800"])
+def test_an_object_is_held_to_what_its_text_is(value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rig.engine.formats.salvage.DEEPEST", 4)
+    form = ServedFormat((ToolDoc("any", "", {"type": "object"}),))
+    for arguments in ({"a": value}, json.dumps({"a": value})):
+        with pytest.raises(AnswerError):
+            form.read(answer_of(call_delta(0, arguments, "any")))
+
+
 def test_arguments_as_an_object_are_read_and_noted() -> None:
     reading = FORM.read(answer_of(call_delta(None, {"city": "Oslo"}, "weather")))
     assert reading.calls == (Call("weather", {"city": "Oslo"}),)

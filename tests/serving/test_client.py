@@ -1,8 +1,11 @@
 """HTTP that is bounded, goes to one place, and takes nobody's word for anything."""
 
 import itertools
+import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import pytest
 from fake_servers import FakeServer, Reply, chunk, events, spoken, whole
@@ -158,3 +161,28 @@ def test_nobody_there_is_one_line(connections: list[tuple[str, int]]) -> None:
     client = HttpClient(Address.parse("http://127.0.0.1:9"), 5.0)
     with pytest.raises(RigError, match="start the server"):
         client.find()
+
+
+def test_text_that_is_no_unicode_is_sent_as_a_file_in_process_reads_it(serve: Serve) -> None:
+    server = serve(lambda _body: whole({}))
+    HttpClient(Address.parse(server.url), 5.0).post(CHAT, {"messages": ["é\ud800"]})
+    assert server.bodies == [{"messages": ["é?"]}]
+
+
+def test_headers_that_never_end_are_given_up_in_time(connections: list[tuple[str, int]]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def drip() -> None:
+            connection, _ = listening.accept()
+            with connection, suppress(OSError):
+                connection.sendall(b"HTTP/1.1 200 OK\r\nX: ")
+                for _ in range(60):
+                    connection.sendall(b"x")
+                    time.sleep(0.05)
+
+        threading.Thread(target=drip, daemon=True).start()
+        client = HttpClient(Address.parse(f"http://127.0.0.1:{listening.getsockname()[1]}"), 0.3)
+        began = time.monotonic()
+        with pytest.raises(ServerFault, match=r"no answer within 0.3 s") as fault:
+            client.post(CHAT, {})
+        assert (fault.value.kind, time.monotonic() - began < 2) == (ErrorKind.TIMEOUT, True)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from fake_servers import Body, FakeServer, Reply, chunk, events, spoken, whole
+from fake_servers import PROPS, Body, FakeServer, Reply, chunk, events, spoken, whole
 
 from rig import serving
 from rig.engine import EngineSettings
@@ -115,6 +115,44 @@ def test_a_server_is_recognised_and_its_calls_are_read(
     assert [(call.name, call.arguments) for call in prediction.calls] == [("weather", {"city": "Oslo"})]
     assert prediction.usage.prompt_tokens == 40
     assert prediction.reasoning == ("" if dialect == "lm-studio" else "Hm.")
+
+
+@pytest.mark.parametrize("dialect", ["ollama", "lm-studio"])
+def test_a_model_is_loaded_before_its_context_is_asked_for(
+    serve: Serve, dialect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its first answer would load it, and the context that is known then would look like another server."""
+    monkeypatch.setattr("rig.serving.model.CHECK_S", 0.0)
+    unloaded = {"id": "qwen3-4b", "type": "llm", "quantization": "Q4_K_M", "state": "not-loaded"}
+    path, empty, route = {
+        "ollama": ("/api/ps", {"models": []}, "/api/generate"),
+        "lm-studio": ("/api/v0/models", {"data": [unloaded]}, "/v1/chat/completions"),
+    }[dialect]
+
+    class Others(dict[str, Reply]):
+        def get(self, key: str, default: Any = None) -> Any:
+            if key == route:
+                self[path] = SERVERS[dialect][path]
+            return super().get(key, default)
+
+    def answered(_body: Body) -> Reply:
+        others.get("/v1/chat/completions")
+        return called(dialect)
+
+    server = serve(answered)
+    server.others = others = Others({**server.others, **SERVERS[dialect], path: whole(empty)})
+    server.url += "#qwen3:4b" if dialect == "ollama" else "#qwen3-4b"
+    model = loaded(server)
+    assert model.fingerprint["n_ctx"] == model.identity.n_ctx == {"ollama": 4096, "lm-studio": 8192}[dialect]
+    assert model.predict(REQUEST, lambda _piece: None).calls
+    assert model.predict(REQUEST, lambda _piece: None).calls
+
+
+@pytest.mark.parametrize("value", ["4096", [1], -3, 0, True, 1.5])
+def test_numbers_that_are_none_are_not_told(serve: Serve, value: Any) -> None:
+    props = {**PROPS, "total_slots": value, "default_generation_settings": {"n_ctx": value}}
+    model = loaded(serve(lambda _body: spoken("hm"), others={"/props": whole(props)}), parallel=2)
+    assert (model.identity.n_ctx, model.identity.slots, model.slots) == (None, None, 2)
 
 
 def test_prompts_are_asked_for_in_each_servers_way(serve: Serve) -> None:

@@ -1,6 +1,6 @@
 """An MCP server that does whatever a test needs, by the rules or against them. It needs nothing but Python.
 
-python mcp_server.py [--era legacy|modern] [--tools a,b] [--at-start hang|die|rubbish]
+python mcp_server.py [--era legacy|modern|none] [--tools a,b] [--at-start hang|die|rubbish]
 """
 
 import argparse
@@ -51,6 +51,7 @@ TOOLS: dict[str, dict[str, Any]] = {
     "child": {},
     "log": {"bytes": NUMBER},
     "input": {},
+    "null": {},
 }
 READS = ("echo", "read", "environment", "connect", "where", "clock")
 
@@ -69,7 +70,8 @@ class Server:
     """Its tools are functions; what one returns is the text of the answer, or the whole result."""
 
     def __init__(self, asked: argparse.Namespace) -> None:
-        self.modern = asked.era == "modern"
+        self.modern = asked.era != "legacy"
+        self.versions = ["2026-07-28"] if asked.era == "modern" else 5
         self.names = asked.tools.split(",") if asked.tools else list(TOOLS)
         self.calls = 0
         self.id: Any = None
@@ -83,7 +85,7 @@ class Server:
             version = params["protocolVersion"]
             self.result({"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": INFO})
         elif method == "server/discover" and self.modern and is_known:
-            self.result({"supportedVersions": ["2026-07-28"], "capabilities": {}, "serverInfo": INFO})
+            self.result({"supportedVersions": self.versions, "capabilities": {}, "serverInfo": INFO})
         elif self.modern and not is_known:
             data = {"supported": ["2026-07-28"]}
             put({"id": self.id, "error": {"code": -32022, "message": "unsupported version", "data": data}})
@@ -224,6 +226,9 @@ class Server:
     def do_wrong_id(self) -> None:
         put({"id": 10**9, "result": text("not for you")})
         put({"id": str(self.id), "result": text("nor this")})
+
+    def do_null(self) -> None:
+        put({"id": self.id, "error": None, "result": text("no error")})
 
     def do_twice(self) -> Any:
         self.result(text("first"))

@@ -116,6 +116,11 @@ class ScoredToken:
     likeliest: Mapping[int | bytes, float]
 
 
+def positive(value: Json) -> int | None:
+    """Return a number that a server says, such as the size of its context; None if it is no positive one."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
 def models(client: HttpClient) -> list[JsonObject]:
     """Return the entries of `/v1/models`. Raises ServerFault."""
     return listed(client.get("/v1/models"))

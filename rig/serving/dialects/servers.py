@@ -40,8 +40,8 @@ class LlamaServer(Dialect):
             build=str(props.get("build_info", "")),
             file=PurePath(str(props.get("model_path", ""))).name,
             template=str(props.get("chat_template", "")),
-            n_ctx=settings.get("n_ctx"),
-            slots=props.get("total_slots"),
+            n_ctx=base.positive(settings.get("n_ctx")),
+            slots=base.positive(props.get("total_slots")),
             defaults={name: value for name, value in params.items() if name in names},
             takes_tools=bool(caps.get("supports_tools", True)),
         )
@@ -115,14 +115,15 @@ class Ollama(Dialect):
         name = str(choose_model(client, model).get("id"))
         about: Any = client.post("/api/show", {"model": name})
         details = about.get("details") or {}
-        loaded: Any = client.try_get("/api/ps").get("models") or []
-        contexts = [entry.get("context_length") for entry in loaded if entry.get("name") == name]
+        if (loaded := self._loaded(client, name)) is None:
+            client.ask("/api/generate", {"model": name})  # loads it: only then its context is known
+            loaded = self._loaded(client, name) or {}
         return Identity(
             model=name,
             build=str(client.try_get("/api/version").get("version", "")),
             file=str(details.get("quantization_level", "")),
             template=str(about.get("template", "")),
-            n_ctx=contexts[0] if contexts else None,
+            n_ctx=base.positive(loaded.get("context_length")),
             defaults={"parameters": str(about.get("parameters", ""))},
             takes_tools="tools" in (about.get("capabilities") or []),
         )
@@ -131,6 +132,10 @@ class Ollama(Dialect):
         asked = {**body, "stream": False, "_debug_render_only": True}
         debug = client.ask("/v1/chat/completions", asked).get("_debug_info")
         return str(debug["rendered_template"]) if isinstance(debug, dict) else None
+
+    def _loaded(self, client: HttpClient, name: str) -> JsonObject | None:
+        entries: Any = client.try_get("/api/ps").get("models") or []
+        return next((entry for entry in entries if entry.get("name") == name), None)
 
 
 class LmStudio(Dialect):
@@ -144,6 +149,20 @@ class LmStudio(Dialect):
         return any("quantization" in entry for entry in self._listed(client))
 
     def identify(self, client: HttpClient, model: str) -> Identity:
+        entry = self._chosen(client, model)
+        if entry.get("state") == "not-loaded":
+            # A request loads it: only then its context is known.
+            hello = {"messages": [{"role": "user", "content": "Hello."}], "max_tokens": 1}
+            client.ask("/v1/chat/completions", {"model": entry.get("id"), **hello})
+            entry = self._chosen(client, model)
+        return Identity(
+            model=str(entry.get("id")),
+            build=str(entry.get("compatibility_type", "")),
+            file=str(entry.get("quantization", "")),
+            n_ctx=base.positive(entry.get("loaded_context_length")),
+        )
+
+    def _chosen(self, client: HttpClient, model: str) -> JsonObject:
         usable = [entry for entry in self._listed(client) if entry.get("type") in ("llm", "vlm", None)]
         loaded = [entry for entry in usable if entry.get("state") == "loaded"]
         fitting = [entry for entry in usable if entry.get("id") == model] if model else loaded
@@ -151,14 +170,7 @@ class LmStudio(Dialect):
             names = ", ".join(str(entry.get("id")) for entry in loaded or usable) or "none"
             origin = client.address.origin
             raise RigError(f"{origin}: which model? Give {origin}#NAME; it serves {names}")
-        [entry] = fitting
-        n_ctx = entry.get("loaded_context_length")
-        return Identity(
-            model=str(entry.get("id")),
-            build=str(entry.get("compatibility_type", "")),
-            file=str(entry.get("quantization", "")),
-            n_ctx=n_ctx if isinstance(n_ctx, int) else None,
-        )
+        return fitting[0]
 
     def _listed(self, client: HttpClient) -> list[JsonObject]:
         return base.listed(client.try_get("/api/v0/models"))
@@ -185,12 +197,11 @@ class Vllm(Dialect):
 
     def identify(self, client: HttpClient, model: str) -> Identity:
         entry = choose_model(client, model)
-        length = entry.get("max_model_len")
         return Identity(
             model=str(entry.get("id")),
             build=str(client.try_get("/version").get("version", "")),
             file=str(entry.get("root", "")).rpartition("/")[2],
-            n_ctx=length if isinstance(length, int) else None,
+            n_ctx=base.positive(entry.get("max_model_len")),
         )
 
     def tokens(self, client: HttpClient, body: JsonObject) -> Sequence[int] | None:

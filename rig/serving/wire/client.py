@@ -4,6 +4,7 @@ import json
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from threading import Timer
 from time import monotonic, sleep
 from typing import Any, NoReturn
 
@@ -61,9 +62,7 @@ class HttpClient:
 
     def stop(self) -> None:
         """End all requests, including those of other threads."""
-        for open_socket in tuple(self._sockets):
-            with suppress(OSError):
-                open_socket.shutdown(socket.SHUT_RDWR)
+        _shut(self._sockets)
 
     def close(self) -> None:
         """End all requests and close the client."""
@@ -132,20 +131,29 @@ class HttpClient:
         """A context with a successful response and its bytes. Raises ServerFault for any other status."""
         limit = self.timeout_s if body is not None else min(self.timeout_s, TOLD_S)
         until = monotonic() + limit
-        with _translated(limit), self._request(path, body, limit) as response:
-            stream = response.extensions.get("network_stream")
-            open_socket = stream.get_extra_info("socket") if stream is not None else None
-            if open_socket is not None:
-                self._sockets.add(open_socket)
-            try:
+        sockets: set[socket.socket] = set()
+
+        def trace(event: str, info: Mapping[str, Any]) -> None:
+            if event.endswith(("connect_tcp.complete", "start_tls.complete")):
+                sockets.add(info["return_value"].get_extra_info("socket"))
+                self._sockets.update(sockets)
+
+        # httpx waits as long as this for each piece of the headers anew.
+        timer = Timer(limit, _shut, [sockets])
+        timer.daemon = True
+        timer.start()
+        try:
+            with _translated(limit), self._request(path, body, limit, trace) as response:
+                timer.cancel()
                 chunks = _bounded(response.iter_raw(), most, until)
                 if not response.is_success:
                     _refuse(response, b"".join(chunks))
                 yield response, chunks
-            finally:
-                self._sockets.discard(open_socket)
+        finally:
+            timer.cancel()
+            self._sockets.difference_update(sockets)
 
-    def _request(self, path: str, body: JsonObject | None, limit_s: float) -> Any:
+    def _request(self, path: str, body: JsonObject | None, limit_s: float, trace: Any) -> Any:
         address = self.address
         target = f"[{self._targets[0]}]" if ":" in self._targets[0] else self._targets[0]
         host = address.origin.partition("://")[2].removesuffix(address.path)
@@ -154,13 +162,26 @@ class HttpClient:
             headers["Authorization"] = f"Bearer {key}"
         url = f"{address.scheme}://{target}:{address.port}{address.path}{path}"
         limits = httpx.Timeout(limit_s, connect=CONNECT_S)
-        method = "GET" if body is None else "POST"
-        return self._http.stream(method, url, json=body, headers=headers, timeout=limits)
+        if body is None:
+            return self._http.stream("GET", url, headers=headers, timeout=limits, extensions={"trace": trace})
+        # As for a file in process, halves of surrogate pairs are replaced: a tool's answer can hold them.
+        content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+        headers["Content-Type"] = "application/json"
+        return self._http.stream(
+            "POST", url, content=content, headers=headers, timeout=limits, extensions={"trace": trace}
+        )
+
+
+def _shut(sockets: set[socket.socket]) -> None:
+    for open_socket in tuple(sockets):
+        with suppress(OSError):
+            open_socket.shutdown(socket.SHUT_RDWR)
 
 
 @contextmanager
 def _translated(timeout_s: float) -> Iterator[None]:
     """A context that turns errors of the connection into a ServerFault."""
+    until = monotonic() + timeout_s
     try:
         yield
     except httpx.ConnectError as error:
@@ -168,6 +189,8 @@ def _translated(timeout_s: float) -> Iterator[None]:
     except httpx.TimeoutException as error:
         raise ServerFault(ErrorKind.TIMEOUT, f"no answer within {timeout_s:g} s") from error
     except (httpx.RemoteProtocolError, httpx.DecodingError, httpx.InvalidURL) as error:
+        if monotonic() >= until:
+            raise ServerFault(ErrorKind.TIMEOUT, f"no answer within {timeout_s:g} s") from error
         is_lost = "closed" in str(error) or "disconnect" in str(error)
         kind = ErrorKind.CONNECTION if is_lost else ErrorKind.MALFORMED
         raise ServerFault(kind, f"broken HTTP: {error}") from error

@@ -30,7 +30,7 @@ def test_both_eras_of_the_protocol(client: Start, era: str) -> None:
     assert listing.protocol == {"legacy": "2025-11-25", "modern": "2026-07-28"}[era]
     assert listing.server["name"] == "scripted"
     assert [tool["name"] for tool in listing.tools][:3] == ["echo", "count", "read"]
-    assert len(listing.tools) == 33  # of seven pages
+    assert len(listing.tools) == 34  # of seven pages
     assert answered(server, "echo", text="hé\n") == "hé\n"
     assert answered(server, "count") == "2"
     assert answered(server, "structured") == {"a": [1, 2]}
@@ -66,6 +66,7 @@ def test_rubbish_between_messages_is_passed_over(client: Start) -> None:
     assert answered(server, "log", bytes=300_000) == "logged"
     assert len(server.log) <= 1 << 16
     assert answered(server, "twice") == "first"
+    assert answered(server, "null") == "no error"
     assert answered(server, "echo", text="mine") == "mine"
 
 
@@ -77,7 +78,7 @@ def test_rubbish_between_messages_is_passed_over(client: Start) -> None:
         ("close", {}, "closed its output"),
         ("wrong_id", {}, "did not answer"),
         ("late", {"seconds": 5}, "did not answer"),
-        ("not_utf8", {}, "did not answer"),
+        ("not_utf8", {}, "did not answer tools/call within 1 s, and sent 1 line that rig cannot read"),
         ("deep", {}, "did not answer"),
         ("no_result", {}, "neither a result nor an error"),
         ("chatter", {"lines": 2_000}, "floods"),
@@ -121,6 +122,7 @@ def test_a_server_that_changes_its_tools(client: Start) -> None:
     [
         (("--at-start", "die"), r"ended with exit code 1 \(no such thing\)"),
         (("--at-start", "hang"), "initialize"),
+        (("--era", "none"), "a version of MCP that rig knows: it has 5"),
     ],
 )
 def test_a_server_that_does_not_start(

@@ -2,6 +2,7 @@
 
 import json
 import random
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -16,8 +17,8 @@ from rig.calls import Call, Outcome
 from rig.errors import RigError
 from rig.toolbox import state
 from rig.toolbox.folder import find_toolbox
-from rig.toolbox.isolation import without_network, writes_elsewhere
-from rig.toolbox.servers import ServerUse, servers_of
+from rig.toolbox.isolation import confined, without_network, writes_elsewhere
+from rig.toolbox.servers import ServerUse, _declared, servers_of
 from rig.toolbox.spec import Unavailable
 from rig.toolbox.toolbox import Simulator
 
@@ -117,6 +118,17 @@ def test_a_server_that_never_answers_ends(play: Play) -> None:
     assert does(simulator, "echo", text="again") == "again"
 
 
+def test_who_may_read_and_write_is_put_back(tmp_path: Path) -> None:
+    folder, files = tmp_path / "root" / "a", state.Files(tmp_path / "root", tmp_path / "depot")
+    folder.mkdir(parents=True)
+    (folder / "b").write_text("x")
+    files.put(manifest := files.take(), 0.0)
+    (folder / "b").chmod(0o400)
+    folder.chmod(0o500)
+    files.put(manifest, 0.0)
+    assert [path.stat().st_mode & 0o777 for path in (folder, folder / "b")] == [0o755, 0o644]
+
+
 def test_more_than_a_state_may_hold_is_refused(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(state, "MOST_ENTRIES", 50)
     simulator = play()
@@ -158,6 +170,13 @@ def test_a_server_has_its_own_environment_and_no_network(play: Play, monkeypatch
     assert found["HOME"] == "/state"
     if without_network() is not None:
         assert does(simulator, "connect") == ["lo"]
+
+
+def test_limits_hold_in_whatever_shell_there_is(tmp_path: Path) -> None:
+    command = confined(("/bin/sh", "-c", "ulimit -f; ulimit -c"), tmp_path, network=True)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert (done.stdout.split()[1], done.stderr) == ("0", "")
+    assert done.stdout.split()[0] in ("2097152", "1048576")
 
 
 def test_a_server_writes_to_its_own_files_alone(play: Play, tmp_path: Path) -> None:
@@ -219,6 +238,17 @@ def test_a_vandal_leaks_nothing_into_the_next_turn(play: Play, calls: int) -> No
         assert world.compare(start, world.snapshot()).lines == ()
         files = sorted(path.name for path in (place(world) / "state").rglob("*"))
         assert files == ["a.txt", "data"]
+
+
+def test_a_name_that_rig_gave_can_be_a_tools_own() -> None:
+    listed = {"one": [{"name": name, "inputSchema": {}} for name in ("a b", "a:b", "a_b_2", "a_b")]}
+    tools = _declared(Path("here"), listed).tools
+    assert [(tool.name, tool.tool) for tool in tools] == [
+        ("a_b", "a b"),
+        ("a_b_2", "a:b"),
+        ("a_b_2_2", "a_b_2"),
+        ("a_b_3", "a_b"),
+    ]
 
 
 def test_several_servers_and_names_that_clash(box: Box, play: Play) -> None:
