@@ -11,8 +11,9 @@ from typing import Any, ClassVar
 
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
-from textual.command import DiscoveryHit, Hits
+from textual.command import CommandPalette, DiscoveryHit, Hits
 from textual.screen import Screen
+from textual.scrollbar import ScrollBar, ScrollBarRender
 from textual.system_commands import SystemCommandsProvider
 from textual.theme import BUILTIN_THEMES, Theme
 from textual.worker import WorkerFailed
@@ -31,6 +32,12 @@ class KeyCommands(SystemCommandsProvider):
     async def discover(self) -> Hits:
         for name, help, do, _ in self.app.get_system_commands(self.screen):
             yield DiscoveryHit(name, do, help=help)
+
+
+class AsciiScrollBar(ScrollBarRender):
+    """A scroll bar whose ends are whole cells, as there are no parts of cells in ASCII."""
+
+    VERTICAL_BARS: ClassVar[list[str]] = [" "] * 8
 
 
 class RigApp(App[str | Resume]):
@@ -75,6 +82,7 @@ class RigApp(App[str | Resume]):
 
     def on_mount(self) -> None:
         self.set_class(is_ascii(), "-ascii")
+        ScrollBar.renderer = AsciiScrollBar if is_ascii() else ScrollBarRender
         self.set_keymap(self._keys)
 
     def get_default_screen(self) -> Screen[None]:
@@ -104,6 +112,10 @@ class RigApp(App[str | Resume]):
         if isinstance(screen, RigScreen):
             sections = remapped((*screen.KEYS, *self.KEYS), self._keys)
             self.push_screen(HelpScreen(screen.SUBJECT, sections, screen.SIGNS))
+
+    def action_command_palette(self) -> None:
+        if not CommandPalette.is_open(self):
+            self.push_screen(CommandPalette(placeholder="find a command", id="--command-palette"))
 
     def action_next_theme(self) -> None:
         self.theme = next_theme(self.theme)

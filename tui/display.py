@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -48,7 +49,7 @@ class TuiDisplay:
     """
 
     def __init__(self, fallback: Display | None = None) -> None:
-        self._fallback = fallback or PlainDisplay(sys.stderr)
+        self._fallback = fallback
 
     def run(self, job: Callable[[Emit], T], control: Control) -> T:
         """Run `job` under the view; once the terminal is restored, return its result or raise its error."""
@@ -68,7 +69,8 @@ class TuiDisplay:
         else:
             worker.start()
             notice = "the live view needs a terminal for stdin and stderr; showing plain progress"
-        return self._fallback.run(lambda emit: worker.follow(emit, notice), control)
+        fallback = self._fallback or PlainDisplay(sys.stderr, worker.clock)
+        return fallback.run(lambda emit: worker.follow(emit, notice), control)
 
 
 def on_terminal(stream: TextIO) -> TuiDisplay:
@@ -82,7 +84,8 @@ class _ThreadJob(Generic[T]):
     def __init__(self, job: Callable[[Emit], T]) -> None:
         self.feed = EventQueue()
         self._job = job
-        self._milestones: list[Event] = []
+        self._milestones: list[tuple[float, Event]] = []
+        self._told_s: float | None = None
         self._outcome: Future[T] = Future()
         # A daemon: if the main thread is killed, nothing waits for the run, which loses one turn.
         self._thread = threading.Thread(target=self._work, name="run", daemon=True)
@@ -93,6 +96,10 @@ class _ThreadJob(Generic[T]):
         self._thread.join()
         return self._outcome.result()
 
+    def clock(self) -> float:
+        """Return the time in seconds at which the milestone happened that is being emitted, else now."""
+        return time.monotonic() if self._told_s is None else self._told_s
+
     def follow(self, emit: Emit, notice: str) -> T:
         """Emit all milestones so far, then `notice`, then later milestones until the job is over."""
         told = 0
@@ -100,8 +107,10 @@ class _ThreadJob(Generic[T]):
         while True:
             over = not self._thread.is_alive()
             while told < len(self._milestones):
-                emit(self._milestones[told])
+                self._told_s, event = self._milestones[told]
+                emit(event)
                 told += 1
+            self._told_s = None
             if not announced:
                 emit(events.Notice(notice))
                 announced = True
@@ -112,7 +121,7 @@ class _ThreadJob(Generic[T]):
 
     def _emit(self, event: Event) -> None:
         if not isinstance(event, _DETAILS):
-            self._milestones.append(event)
+            self._milestones.append((time.monotonic(), event))
         self.feed.emit(event)
         if isinstance(event, events.RunStarted) and event.finished_turns:
             # In the run's own thread, at this point, the store holds exactly what was played before.

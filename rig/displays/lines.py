@@ -112,9 +112,9 @@ _SIGN = 11
 class PlainDisplay:
     """The display that writes lines without control sequences, and flushes each."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, clock: Callable[[], float] = monotonic) -> None:
         self._stream = stream
-        self._progress = Progress()
+        self._progress = Progress(clock)
         self._answered = Answered()
         self._started = events.RunStarted("", "", (), ())
         self._asking: Asking | None = None

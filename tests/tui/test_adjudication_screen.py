@@ -4,9 +4,12 @@ from pathlib import Path
 
 import pytest
 import unclear_talks
+from stored_runs import seeing
 from terminals import RIG, Terminal
 
+from rig.errors import RigError
 from rig.scoring import answers_file, read_answers
+from tui.screens.pages import AdjudicationScreen
 
 
 @pytest.mark.slow
@@ -39,3 +42,35 @@ def test_pairs_are_answered_left_and_come_back_to(tmp_path: Path, terminal: Term
     terminal.press("q")
     terminal.wait("gone")
     assert len(read_answers(answers_file(store))) == 4
+
+
+class Refusing:
+    """Two questions whose answers can be given, but not taken back."""
+
+    questions = ("first", "second")
+    answered = 0
+
+    def answer(self, question: str, *, same: bool | None) -> None:
+        if same is None:
+            raise RigError("the answers cannot be written")
+
+
+async def test_long_texts_are_scrolled_and_an_answer_that_stays_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tui.screens.pages.Adjudication", lambda store, run: Refusing())
+    text = "\n".join(f"line {number}" for number in range(60))
+    monkeypatch.setattr("tui.screens.pages.question_text", lambda question, *_: f"{question}\n{text}")
+    screen = AdjudicationScreen(tmp_path, "abcde")
+    async with seeing(screen, (80, 24)) as seen:
+        await seen.shows("first")
+        await seen.press("end")
+        assert screen.page.at_end
+        await seen.press("y")
+        await seen.shows("second")
+        assert screen.page.scroll_offset.y == 0
+        await seen.press("u")
+        assert seen.said == ["the answers cannot be written"]
+        await seen.shows("second")
+        await seen.press("pagedown")
+        assert screen.page.scroll_offset.y > 0

@@ -31,6 +31,16 @@ async def test_each_arm_has_a_bar_and_its_numbers(watch: Watch, three_arms: list
         assert "out of memory" in plain(watched.run.query_one(Arms).lines)
 
 
+async def test_the_narrowest_meters_keep_success_and_the_time_left(
+    watch: Watch, three_arms: list[Event]
+) -> None:
+    watched = watch(three_arms)
+    async with watched.app.run_test(size=(40, 12)) as pilot:
+        await pilot.pause()
+        titles, _ = plain(watched.run.query_one(Meters).lines).splitlines()
+        assert titles.split() == ["success", "left"]
+
+
 @pytest.mark.slow
 async def test_an_arm_that_only_the_machine_has_failed_is_not_evaluated(watch: Watch, stream: Any) -> None:
     events = stream(3, arms=2)

@@ -20,6 +20,7 @@ from tui.live.layout import plain
 from tui.live.live_run import Replay
 from tui.screens.pages import CardScreen
 from tui.screens.run import LINGER_S, WatchScreen
+from tui.text.lines import width_of
 from tui.widgets.lines import Lines
 
 
@@ -97,6 +98,21 @@ async def test_it_says_in_which_turns_a_server_answers_otherwise_and_why(
     assert lines[row + 2].split()[:4] == ["prompt", "2", "1", "1"]
     assert lines[row + 3].split()[:4] == ["chance", "1", "-", "1"]
     assert all(len(line) <= size[0] and "\x1b" not in line for line in lines if "rig compare" not in line)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("at_rest")
+async def test_names_of_wide_characters_cut_nothing_off(store: Path) -> None:
+    with closing(sqlite3.connect(store)) as database, database:
+        database.execute("UPDATE arms SET name = ? WHERE position = 1", ("漢字" * 12,))
+    screen = begin(store)
+    async with RigApp(screen).run_test(size=(80, 24)) as pilot:
+        shown = await asked_for(pilot, screen)
+        await pilot.pause()
+        lines = shown.query_one("#card", Lines).lines
+        width = shown.query_one("#card", Lines).size.width
+    assert all(width_of(line) <= width for line in lines)
+    assert "".join(shown.card.text(width - 4).split()) in "".join(plain(lines).split())
 
 
 @pytest.mark.slow

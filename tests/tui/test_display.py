@@ -12,7 +12,7 @@ import pytest
 import tui.display
 from rig.displays.lines import PlainDisplay
 from rig.errors import RigError
-from rig.events import Emit, Event
+from rig.events import Emit, Event, TurnFinished
 from rig.running.control import Control
 from tui.display import TuiDisplay, _stop, signals_stop
 from tui.live.live_run import EventQueue
@@ -123,6 +123,29 @@ def test_after_the_view_the_run_goes_on_in_plain_lines(
     assert said in shown
     assert all(shown.count(f"{name}-easy") == 1 for name in ("AddAlarm", "AddReminder", "CreateEvent"))
     assert ("needle" in capsys.readouterr().err) == (fault is not None)
+
+
+def test_what_is_left_is_estimated_from_when_things_happened(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], whole_run: list[Event]
+) -> None:
+    """The milestones that the view had shown reach the fallback all at once."""
+    now = [0.0]
+    monkeypatch.setattr("tui.display.time.monotonic", lambda: now[0])
+    left = threading.Event()
+
+    def job(emit: Emit) -> None:
+        for event in whole_run:
+            now[0] += 60.0 * isinstance(event, TurnFinished)
+            emit(event)
+        left.set()
+
+    def watch(feed: EventQueue, control: Control) -> None:
+        assert left.wait(60)
+
+    views(monkeypatch, watch)
+    TuiDisplay().run(job, Control())
+    first, *_ = (line for line in capsys.readouterr().err.splitlines() if "tok/s" in line)
+    assert not first.endswith(" 0:00 left")
 
 
 def test_a_second_signal_is_not_held_up_by_the_run() -> None:

@@ -3,12 +3,14 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from stored_runs import seeing
 
 from rig.compare.groups import Groups, Share
 from rig.displays import signs
 from rig.displays.compare import MARKS
 from rig.displays.signs import LEVELS
-from tui.screens.pages import HeatScreen
+from tui.live.layout import plain
+from tui.screens.pages import HeatScreen, TextScreen
 from tui.text.lines import HEAT, curve, width_of
 
 ARMS = tuple(f"smollm2-135m-tools-f16-q{number}" for number in range(9))
@@ -31,6 +33,26 @@ def test_every_arm_has_a_coloured_sign_however_narrow(width: int, *, ascii_only:
     assert all(width_of(line) <= width for line in lines[1:])
     unknown = next(line for line in lines if "a tool" in line[0][0])
     assert not [tint for _, tint in unknown if tint in HEAT]
+
+
+async def test_arms_beyond_the_edge_and_wide_texts_are_shifted_to() -> None:
+    arms = tuple(f"arm{number}" for number in range(60))
+    rows = (("AddAlarm", tuple(Share(number % 2, 1) for number in range(60))),)
+    text = f"{'漢' * 70}end"
+    for screen, last in (
+        (HeatScreen("title", [Groups("tool", arms, rows)]), str(MARKS[-1])),
+        (TextScreen("t", text), "end"),
+    ):
+        async with seeing(screen, (80, 24)) as seen:
+            whole = screen.lines_of(80)
+            widest = max(map(width_of, whole))
+            assert widest > 80
+            assert max(map(width_of, screen.page.lines)) == widest
+            await seen.press(*["right"] * 20)
+            assert max(map(width_of, screen.page.lines)) < 80
+            assert any(plain([line]).endswith(last) for line in screen.page.lines)
+            await seen.press(*["left"] * 20)
+            assert screen.page.lines == whole
 
 
 def test_arms_are_called_by_what_differs() -> None:

@@ -81,7 +81,7 @@ RUN = {
     "p to resume": Pilot(("p",), lambda it: not it.control.is_paused),
     "s": Pilot((), lambda it: it.control.take_skip(Where(1, "DeleteAlarm-easy"))),
     "S": Pilot((), asks(AskScreen)),
-    "C": Pilot((), lambda it: "nothing is stored yet" in it.said),
+    "C": Pilot((), lambda it: "no such file" in "".join(it.said)),
     "f": Pilot(("x",), lambda it: it.run.following),
     "x": Pilot((), reads("AddReminder")),
     "X": Pilot((), reads("CurrentWeather")),

@@ -3,6 +3,7 @@
 import signal
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 import small_talks
@@ -10,12 +11,14 @@ import stored_runs
 from patience import PATIENCE_S
 from stored_runs import seeing
 
-from rig.events import TurnFinished
+from rig.events import TurnFinished, Where
 from rig.methods.scripted import Scripted, replied
 from rig.models import Prediction, Request
+from rig.replay.player import Player
 from rig.running.control import Control
 from rig.running.runner import run as run_plan
 from rig.store import Runs
+from tui.app import RigApp
 from tui.screens.base import AskScreen, Resume
 from tui.screens.conversation import ConversationScreen
 from tui.screens.pages import AdjudicationScreen, TextScreen
@@ -82,6 +85,46 @@ async def test_a_run_is_opened_as_it_stands_and_left_again(store: Path) -> None:
         await seen.press("q", "q")
         await seen.until(lambda: not seen.app.is_running)
     assert seen.app.return_value is None
+
+
+async def test_a_run_that_takes_long_to_read_holds_no_key_up(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_read = threading.Event()
+
+    def read(*arguments: Any, **options: Any) -> Player:
+        assert is_read.wait(PATIENCE_S)
+        return Player(*arguments, **options)
+
+    monkeypatch.setattr("tui.screens.runs.Player", read)
+    shown = RunsScreen(store)
+    async with seeing(shown) as seen:
+        await seen.shows("begun")
+        await seen.press("j", "enter", "k")
+        assert shown.run_list.place == 0
+        is_read.set()
+        await seen.until(lambda: isinstance(seen.app.screen, WatchScreen))
+        await seen.shows("run abcde")
+
+
+@pytest.mark.parametrize("size", [(40, 12), (80, 24)], ids=str)
+async def test_a_fault_of_a_store_is_shown_whole(tmp_path: Path, size: tuple[int, int]) -> None:
+    gone = tmp_path / "runs.sqlite"
+    for screen in (RunsScreen(gone), ConversationScreen(gone, "abcde", Where(0, "alarms", 0))):
+        async with seeing(screen, size) as seen:
+            await seen.until(lambda: "--runschoosesanother" in "".join(seen.text.split()))
+            assert all(len(line) <= size[0] for line in seen.text.splitlines())
+
+
+async def test_in_ascii_nothing_else_is_painted(store: Path) -> None:
+    app = RigApp(RunsScreen(store))
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        for keys in ("y", "question_mark", "down", "escape", "d", "escape", "ctrl+p", "a", "escape"):
+            await pilot.press(keys)
+            await pilot.pause()
+            strips = app.screen._compositor.render_strips()
+            text = "".join(segment.text for strip in strips for segment in strip)
+            assert text.isascii(), (keys, text)
 
 
 async def test_unclear_texts_of_a_run_are_asked_about(store: Path) -> None:

@@ -24,6 +24,7 @@ from tui.screens.base import PagedScreen, RigScreen, WriteScreen
 from tui.stored.reader import SIGNS, OutlineRow, RecordCursor, View
 from tui.stored.record import Record, StepRecord, read_columns, read_record
 from tui.text.lines import BLANK, Line, Span, Tint, inert_line, spread, width_of
+from tui.text.page_writer import PageWriter
 from tui.widgets.keys import KeyBar
 from tui.widgets.lines import Lines, Page, RowPicked, Rows, SearchBar
 
@@ -150,8 +151,9 @@ class ConversationScreen(PagedScreen[None]):
         reader = self.reader
         if reader is None or self.failure:
             self.show_header([])
-            text = self.failure or "reading .."
-            self.page.show([BLANK, ((f" {inert_line(text)}", Tint.ERROR if self.failure else Tint.MUTED),)])
+            page = PageWriter(width)
+            page.note(self.failure or "reading ..", Tint.ERROR if self.failure else Tint.MUTED)
+            self.page.show([BLANK, *page.lines])
             return
         self.query_one(Outline).show_rows(reader.rows, reader.cursor)
         self.query_one(Tabs).show_views(reader.views, reader.views.index(self.view))

@@ -146,6 +146,7 @@ ADJUDICATION = (
         _key("n", "answer(False)", "different", "they do not mean the same"),
         _key("s", "skip", "skip", "leave this pair open"),
         _key("u", "undo", "undo", "go back, and take back your answer"),
+        *_SCROLLING,
     ),
 )
 

@@ -5,6 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
 
+from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 from textual.app import ComposeResult
@@ -23,8 +24,20 @@ from rig.errors import RigError
 from rig.rescore.adjudication import Adjudication, Unsettled
 from rig.store import Runs
 from tui.screens import keys
-from tui.screens.base import PagedScreen, RigScreen
-from tui.text.lines import BLANK, HEAT, Line, Span, Tint, inert, inert_line, pad
+from tui.screens.base import PagedScreen
+from tui.text.lines import (
+    BLANK,
+    HEAT,
+    Line,
+    Span,
+    Tint,
+    inert,
+    inert_line,
+    pad,
+    width_of,
+    without_start,
+    wrap,
+)
 from tui.text.page_writer import PageWriter
 from tui.widgets.keys import Key, KeyBar, Section, keys_of
 from tui.widgets.lines import Lines, Page, Rearranged, SearchBar
@@ -40,7 +53,7 @@ class TextScreen(PagedScreen[None]):
         super().__init__()
         self.heading = title
         self.text = text
-        self._left = 0
+        self._left = self._most = 0
 
     def compose(self) -> ComposeResult:
         yield Lines(id="header")
@@ -55,13 +68,14 @@ class TextScreen(PagedScreen[None]):
         """Lay out the text."""
         right: list[Span] = [(f"{self.page.hits} ", Tint.FOUND_HERE)] if self.page.term else []
         self.show_header([(f"  {inert_line(self.heading)}", Tint.STRONG)], right)
-        self.page.show_page(self.lines_of(self.page.size.width))
+        lines = self.lines_of(self.page.size.width)
+        self._most = max(0, *map(width_of, lines)) - self.page.size.width + 1
+        self.page.show_page([without_start(line, self._left) for line in lines])
         self.refresh_bindings()
 
     def lines_of(self, width: int) -> list[Line]:
         """Return the lines to show in `width` cells."""
-        lines = [inert_line(line)[self._left :] for line in self.text.splitlines()]
-        return [((f" {line}", Tint.PLAIN),) for line in lines]
+        return [((f" {inert_line(line)}", Tint.PLAIN),) for line in self.text.splitlines()]
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         return action != "match" or any(page.term for page in self.query(Page))
@@ -70,8 +84,7 @@ class TextScreen(PagedScreen[None]):
         self.page.jump_to(max(self.page.scroll_offset.y + lines, 0))
 
     def action_shift(self, cells: int) -> None:
-        longest = max((len(line) for line in self.text.splitlines()), default=0)
-        self._left = min(max(self._left + cells, 0), max(longest - self.page.size.width + 2, 0))
+        self._left = max(min(self._left + cells, self._most), 0)
         self.show_state()
 
     def action_copy(self) -> None:
@@ -110,10 +123,12 @@ class CardScreen(ModalScreen[str | None]):
         width = max(min(size.width - 2 * (_MARGIN + 1), _WIDEST), 20)
         margin = (" " * _MARGIN, Tint.PLAIN)
         keys = (("enter", Tint.CALL), (" read the run   ", Tint.MUTED), ("q", Tint.CALL))
-        lines: list[Line] = [
-            (margin, *((inert_line(text), Tint(tint)) for text, tint in line))
-            for line in self.card.lines(width)
-        ]
+        lines: list[Line] = []
+        for line in self.card.lines(width):
+            spans = tuple((inert_line(text), Tint(tint)) for text, tint in line)
+            # A line has at most so many characters, which can be wider than as many cells.
+            is_wider = cell_len("".join(text for text, _ in spans).rstrip()) > width
+            lines += [(margin, *part) for part in (wrap(spans, width) if is_wider else [spans])]
         body = [BLANK, *lines, BLANK, (margin, *keys, (" leave", Tint.MUTED)), BLANK]
         room, card = self.query_one("#card-room"), self.query_one("#card", Lines)
         room.styles.width = width + 2 * _MARGIN
@@ -221,7 +236,7 @@ def _cell(share: Share, room: int) -> str:
     return text.rjust(room)
 
 
-class AdjudicationScreen(RigScreen[None]):
+class AdjudicationScreen(PagedScreen[None]):
     """Questions on pairs of texts that no rule can judge. Each answer is stored as soon as it is given."""
 
     SUBJECT = "Texts that no rule can judge"
@@ -302,12 +317,20 @@ class AdjudicationScreen(RigScreen[None]):
         """Go back to the previous pair, and undo the answer that was given to it here."""
         if self.asking is None or not self.at:
             return
-        self.at -= 1
-        if self.at in self.decided:
-            self.asking.answer(self.asking.questions[self.at], same=None)
-            self.decided.remove(self.at)
-        self.show_state()
+        before = self.at - 1
+        if before in self.decided:
+            try:
+                self.asking.answer(self.asking.questions[before], same=None)
+            except RigError as error:
+                self.say_fault(str(error))
+                return
+            self.decided.remove(before)
+        self._go_to(before)
 
     def action_skip(self) -> None:
-        self.at += 1
+        self._go_to(self.at + 1)
+
+    def _go_to(self, number: int) -> None:
+        self.at = number
+        self.page.jump_to(0)
         self.show_state()

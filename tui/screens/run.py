@@ -171,7 +171,7 @@ class RunScreen(ReadingScreen):
             if self.live_run.ours and self.live_run.over:
                 self.app.exit()
             else:
-                self.notify("nothing is stored yet", timeout=3)
+                self.say_fault(fault)
 
         self.in_background(make, show, fail, group="card")
 

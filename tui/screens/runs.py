@@ -120,9 +120,10 @@ class RunsScreen(RigScreen[None]):
             return
         self._show_header()
         if self.failure or not self.is_read:
-            tint = Tint.ERROR if self.failure else Tint.MUTED
-            self.query_one(RunList).show([BLANK, ((f" {inert_line(self.failure) or 'reading ..'}", tint),)])
-            self.page.show([])
+            page = PageWriter(self.page.size.width)
+            page.note(self.failure or "reading ..", Tint.ERROR if self.failure else Tint.MUTED)
+            self.query_one(RunList).styles.height = 0
+            self.page.show([BLANK, *page.lines])
         else:
             # The list gets the lines it needs, up to two fifths of the height; the numbers get the rest.
             room = max(2 * self.query_one("#run_list").size.height // 5, 5)
@@ -213,14 +214,16 @@ class RunsScreen(RigScreen[None]):
         self._play(at_end=False)
 
     def _play(self, *, at_end: bool) -> None:
-        if self.run_list.run is None:
+        """Open a run once it is read, which takes long if the run is large or its store is locked."""
+        run = self.run_list.run
+        if run is None:
             return
-        try:
-            player = Player(self.store, self.run_list.run.id, at_end=at_end, stay=True)
-        except RigError as error:
-            self.say_fault(str(error))
-        else:
-            self.app.push_screen(WatchScreen(Replay(player)))
+
+        def show(player: Player) -> None:
+            if self.is_current:
+                self.app.push_screen(WatchScreen(Replay(player)))
+
+        self.in_background(lambda: Player(self.store, run.id, at_end=at_end, stay=True), show, group="play")
 
     def action_resume(self) -> None:
         if self.run_list.run is not None:

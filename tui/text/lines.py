@@ -89,6 +89,19 @@ def fit(line: Sequence[Span], width: int) -> Line:
     return (*kept, (cut, Tint.MUTED))
 
 
+def without_start(line: Line, cells: int) -> Line:
+    """Return a line without its first cells; of a wide character that is cut in two, a space is left."""
+    kept: list[Span] = []
+    for text, tint in line:
+        left = 0
+        while cells > 0 and left < len(text):
+            cells -= get_character_cell_size(text[left])
+            left += 1
+        kept.append((" " * -cells + text[left:], tint))
+        cells = max(cells, 0)
+    return tuple(kept)
+
+
 def spread(left: Sequence[Span], right: Sequence[Span], width: int) -> Line:
     """Return `left` and `right` at the two ends of `width` cells; `left` is cut if both do not fit."""
     right = fit(right, width)

@@ -8,6 +8,7 @@ from textual import events
 from textual.binding import ActiveBinding, Binding, BindingType
 from textual.keys import format_key
 
+from rig.displays.signs import is_ascii
 from tui.text.lines import Line, Span, Tint, width_of
 from tui.widgets.lines import Lines
 
@@ -60,7 +61,13 @@ def display(binding: Binding) -> str:
     if binding.key_display:
         return binding.key_display
     keys = (key.rpartition("+") for key in binding.key.split(","))
-    return " ".join(f"{held}{plus}{format_key(last)}" for held, plus, last in keys)
+    return " ".join(f"{held}{plus}{_name(last)}" for held, plus, last in keys)
+
+
+def _name(key: str) -> str:
+    """Return the name of a key; Textual's for arrows are arrows."""
+    name = format_key(key)
+    return name if name.isascii() or not is_ascii() else key
 
 
 def markdown(sections: Sequence[Section]) -> str:

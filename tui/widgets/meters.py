@@ -156,6 +156,7 @@ class Meters(Lines):
 def _rights(declaration: Declaration, counts: Counts, estimates: Mapping[str, Estimate]) -> list[_Number]:
     faults = {part.name for part in declaration.outcome if part.better == "lower" and counts.get(part.name)}
     lines = declaration.shown("lines")
+    first = declaration.success_metric or next(iter(lines), None)
     columns = []
     for metric in declaration.shown("meters"):
         tint = Tint.FAILURE if metric.numerator in faults else Tint.STRONG
@@ -164,7 +165,8 @@ def _rights(declaration: Declaration, counts: Counts, estimates: Mapping[str, Es
         if estimate is not None and estimate.low is not None and estimate.high is not None:
             bounds = (f"{metric.scale * estimate.low:.0f}", f"{metric.scale * estimate.high:.0f}")
         value = _value(measured(metric, counts), tint, bounds)
-        columns.append(_Number(metric.title, value, 6, _INTERVAL, 8 if metric in lines else 4))
+        last = 10 if metric == first else 8 if metric in lines else 4
+        columns.append(_Number(metric.title, value, 6, _INTERVAL, last))
     if unclear := unclear_texts(counts):
         columns.append(_Number("unclear", _value(unclear.partition(" ")[0], Tint.MUTED), 4, last=5))
     return columns
