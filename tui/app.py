@@ -114,7 +114,7 @@ class RigApp(App[str | Resume]):
             self.push_screen(HelpScreen(screen.SUBJECT, sections, screen.SIGNS))
 
     def action_command_palette(self) -> None:
-        if not CommandPalette.is_open(self):
+        if not isinstance(self.screen, CommandPalette):
             self.push_screen(CommandPalette(placeholder="find a command", id="--command-palette"))
 
     def action_next_theme(self) -> None:

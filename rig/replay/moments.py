@@ -128,6 +128,9 @@ class StoredEvents:
     def _arm_through(self, arm: StoredArm) -> Moment:
         self._through.add(arm.position)
         tally = self._tallies[arm.position]
+        if tally.speed.steps == arm.speed.steps:
+            # All of it was played, so that what was measured of the arm as a whole holds, such as its memory.
+            tally = self._tallies[arm.position] = Totals(arm.counts, arm.speed, Counter(arm.errors))
         verdict = arm.decided or (serving.in_short(arm.attribution) if arm.attribution else None)
         ended = tally.counts, tally.speed, dict(tally.errors), arm.failure, verdict
         return Moment(0, events.ArmFinished(arm.position, *ended))

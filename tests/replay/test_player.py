@@ -17,10 +17,12 @@ from typing import Any
 
 import pytest
 import small_talks
+import stored_runs
 from patience import PATIENCE_S
 
 from rig.errors import RigError
 from rig.events import (
+    ArmFinished,
     ConversationFinished,
     ConversationStarted,
     Event,
@@ -431,6 +433,7 @@ import sys, time
 from pathlib import Path
 from typing import Any
 import small_talks
+import stored_runs
 from rig.methods.scripted import Scripted, replied
 
 def answer(request):
@@ -495,3 +498,15 @@ def test_a_run_that_is_deleted_while_it_is_watched_is_one_line(slow: Path) -> No
     delete_run(slow, "abcde")
     with pytest.raises(RigError, match="no run 'abcde'"):
         player.play(lambda event: None)
+
+
+def test_each_arm_ends_with_what_was_measured_of_it_as_a_whole(tmp_path: Path) -> None:
+    store = stored_runs.write(tmp_path / "runs.sqlite")
+    with closing(sqlite3.connect(store)) as database, database:
+        database.execute("UPDATE arms SET peak_memory = 7, store_s = 3")
+    events: list[Event] = []
+    run = Player(store, "abcde", speed=math.inf).play(events.append)
+    assert {event.arm: event.speed for event in events if isinstance(event, ArmFinished)} == {
+        arm.position: arm.speed for arm in run.arms
+    }
+    assert [arm.speed.peak_memory for arm in run.arms] == [7, 7]

@@ -116,6 +116,15 @@ async def test_a_fault_of_a_store_is_shown_whole(tmp_path: Path, size: tuple[int
             assert all(len(line) <= size[0] for line in seen.text.splitlines())
 
 
+async def test_the_bar_names_no_key_that_writes_into_a_line(store: Path) -> None:
+    shown = RunsScreen(store)
+    async with seeing(shown) as seen:
+        await seen.shows("begun", "/ filter")
+        await seen.press("slash", "slash")
+        await seen.until(lambda: "/ filter" not in seen.text)
+        assert shown.run_list.term == "/"
+
+
 async def test_in_ascii_nothing_else_is_painted(store: Path) -> None:
     app = RigApp(RunsScreen(store))
     async with app.run_test(size=(80, 24), notifications=True) as pilot:

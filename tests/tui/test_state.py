@@ -296,3 +296,10 @@ def test_arms_and_conversations_nobody_announced_are_made_up() -> None:
     state.apply(ArmFinished(2, {}, state.arm(2).speed, {}))  # type: ignore[arg-type]
     assert len(state.arms) == 3
     assert state.conversations[Where(2, "surprise")].status is signs.RUNNING
+
+
+def test_a_fault_that_no_verdict_names_marks_a_conversation_as_in_the_store(stream: Any) -> None:
+    run = stream(1)
+    run.finish(run.start(0), counts(1, 0, 0.0, 1, 1, bad_actions=1))
+    state = folded(run.events)
+    assert [one.sign for one in state.conversations.values()] == [signs.INCORRECT]

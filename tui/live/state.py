@@ -312,6 +312,7 @@ class RunState:
         conversation = self.conversation(event.where)
         conversation.status = self._ending(event.counts, event.errors)
         conversation.counts = event.counts
+        conversation.incorrect_actions = self.declaration.faults(event.counts)
         arm = self.arm(event.where.arm)
         arm.counts, arm.speed = event.arm_counts, event.speed
         arm.course.append(conversation.status is signs.SUCCESS)

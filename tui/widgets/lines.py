@@ -13,6 +13,7 @@ from rich.style import Style
 from textual import events
 from textual.cache import LRUCache
 from textual.geometry import Region, Size
+from textual.keys import KEY_NAME_REPLACEMENTS
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
@@ -288,6 +289,10 @@ class Bar(Input):
         super().__init__(id=id, compact=True, **options)
         self.cursor_blink = False
         self.display = False
+
+    def check_consume_key(self, key: str, character: str | None) -> bool:
+        # Textual knows no character of the keys that it gives other names, such as `slash`.
+        return key in KEY_NAME_REPLACEMENTS.values() or super().check_consume_key(key, character)
 
     def open(self) -> None:
         """Show the line, and give it the focus."""
