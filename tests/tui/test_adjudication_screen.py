@@ -72,5 +72,8 @@ async def test_long_texts_are_scrolled_and_an_answer_that_stays_is_said(
         await seen.press("u")
         assert seen.said == ["the answers cannot be written"]
         await seen.shows("second")
-        await seen.press("pagedown")
-        assert screen.page.scroll_offset.y > 0
+        for down, up in (("pagedown", "pageup"), ("space", "b"), ("end", "home")):
+            await seen.press(down)
+            assert screen.page.scroll_offset.y > 0
+            await seen.press(up)
+            assert screen.page.scroll_offset.y == 0
