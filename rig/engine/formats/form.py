@@ -339,10 +339,14 @@ def _native(settings: EngineSettings, template: ChatTemplate) -> FormatChoice | 
     if name == "auto" and not native.is_supported:
         return f"{no_tools}: it answers in rig's form"
     style = native.shape.arguments
-    is_tagged = isinstance(style, Tags) and not style.quoted  # version 1 read their texts differently
+    is_tagged = isinstance(style, Tags) and not style.quoted
+    spelling = style.spelling if isinstance(style, Tags) else style
+    # Texts in tags were read otherwise in version 1, and unions in unions written otherwise in 2; names
+    # without quotes could have no spaces in version 1.
+    version = 3 if is_tagged else 2 if spelling.bare_keys else NativeFormat.version
     form = NativeFormat.name if name == "auto" else name
     fingerprint = {
-        "prompt_format": f"{form}-{2 if is_tagged else NativeFormat.version}",
+        "prompt_format": f"{form}-{version}",
         "native_format": native.as_json(),
         "several_calls": settings.several_calls,
         "tool_choice": settings.tool_choice,
