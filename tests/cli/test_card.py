@@ -367,7 +367,7 @@ def test_another_file_is_told_from_the_one_that_was_tested(
     [
         (["latest"], "a card is of one arm; choose from: latest/f16, latest/q2"),
         (["nothing"], "no run 'nothing'"),
-        (["latest/q2", "--baseline", "q9"], "--baseline 'q9' is not one of"),
+        (["latest/q2", "--baseline", "q9"], "baseline 'q9' is not one of"),
         (["latest/q2", "--format", "pdf"], "'pdf' is not one of"),
         (["verify", "none.json"], "none.json"),
         (["verify", "page.html", "--model", "x"], "--model needs the card as JSON"),
