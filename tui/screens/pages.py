@@ -69,7 +69,7 @@ class TextScreen(PagedScreen[None]):
         right: list[Span] = [(f"{self.page.hits} ", Tint.FOUND_HERE)] if self.page.term else []
         self.show_header([(f"  {inert_line(self.heading)}", Tint.STRONG)], right)
         lines = self.lines_of(self.page.size.width)
-        self._most = max(0, *map(width_of, lines)) - self.page.size.width + 1
+        self._most = max(map(width_of, lines), default=0) - self.page.size.width + 1
         self.page.show_page([without_start(line, self._left) for line in lines])
         self.refresh_bindings()
 
