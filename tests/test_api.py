@@ -172,7 +172,7 @@ def test_what_a_notebook_shows_is_escaped(tmp_path: Path) -> None:
         ({"limit": 0}, "limit=0: Invalid value for '--limit': 0 is not in the range x>=1."),
         ({"limit": True}, "limit=True: Invalid value for '--limit': 'True' is not"),
         ({"limit": [1, 2]}, "limit=[1, 2]: Invalid value for '--limit': needs one value"),
-        ({"temperature": float("nan")}, "temperature=nan: Invalid value: nan is not a finite number"),
+        ({"temperature": float("nan")}, "'--temperature': nan is not a finite number"),
         ({"docs": ["full", "none"]}, "'none' is not one of 'full', 'names'"),
         ({"seed": None}, "seed=None: Invalid value for '--seed': needs one value"),
         ({"flash_attention": "maybe"}, "'maybe' is not one of 'auto', 'on', 'off'"),

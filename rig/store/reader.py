@@ -115,7 +115,8 @@ class Runs(ScoreReader):
             stored = self._rows(f"SELECT id, name FROM runs {newest} LIMIT {_NAMES}")
             if not stored:
                 raise RigError(
-                    f"{self.path}: holds no run yet; `rig run` adds one, --runs chooses another store"
+                    f"no run {text!r} in {self.path}, which holds none yet; `rig run` adds one,"
+                    " --runs chooses another store"
                 )
             near = did_you_mean(text, [LATEST, *(name for row in stored for name in row.values() if name)])
             nothing = f"no run {text!r} in {self.path}{near}"

@@ -68,12 +68,22 @@ def test_names_come_in_pieces_and_pieces_without_a_number() -> None:
     assert reading.calls == (Call("weather", {"city": "Oslo"}),)
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), [[[[0]]]] * 2, "\ud800"])
-def test_an_object_is_held_to_what_its_text_is(value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rig.engine.formats.salvage.DEEPEST", 4)
-    form = ServedFormat((ToolDoc("any", "", {"type": "object"}),))
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"type": "number"}, float("nan")),
+        ({"type": "number"}, float("inf")),
+        ({"type": "string"}, "\ud800"),
+        ({"type": "array", "items": {"type": "array", "items": {"type": "string"}}}, [["deep"]]),
+    ],
+)
+def test_an_object_is_held_to_what_its_text_is(
+    schema: dict[str, Any], value: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rig.engine.formats.salvage.DEEPEST", 2)
+    form = ServedFormat((ToolDoc("any", "", {"type": "object", "properties": {"a": schema}}),))
     for arguments in ({"a": value}, json.dumps({"a": value})):
-        with pytest.raises(AnswerError):
+        with pytest.raises(AnswerError, match=r"not JSON|no JSON|nested|Unicode|surrogate"):
             form.read(answer_of(call_delta(0, arguments, "any")))
 
 

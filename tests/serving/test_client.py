@@ -165,8 +165,9 @@ def test_nobody_there_is_one_line(connections: list[tuple[str, int]]) -> None:
 
 def test_text_that_is_no_unicode_is_sent_as_a_file_in_process_reads_it(serve: Serve) -> None:
     server = serve(lambda _body: whole({}))
-    HttpClient(Address.parse(server.url), 5.0).post(CHAT, {"messages": ["é\ud800"]})
-    assert server.bodies == [{"messages": ["é?"]}]
+    said = {"messages": [{"role": "user", "content": "é\ud800"}]}
+    HttpClient(Address.parse(server.url), 5.0).post(CHAT, said)
+    assert server.bodies == [{"messages": [{"role": "user", "content": "é?"}]}]
 
 
 def test_headers_that_never_end_are_given_up_in_time(connections: list[tuple[str, int]]) -> None:

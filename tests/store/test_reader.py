@@ -47,7 +47,7 @@ def test_what_is_no_single_run_is_refused(tmp_path: Path, text: str, fault: str)
 def test_a_store_without_runs_says_so(tmp_path: Path) -> None:
     empty = tmp_path / "runs.sqlite"
     empty.touch()
-    with pytest.raises(RigError, match=r"runs\.sqlite: holds no run yet; `rig run` adds one"):
+    with pytest.raises(RigError, match=r"no run 'latest' in .*runs\.sqlite, which holds none yet; `rig run`"):
         small_talks.stored(empty, "latest")
 
 
