@@ -284,10 +284,10 @@ def test_names_that_are_cut_stay_apart() -> None:
 
 def test_samples_of_two_runs_have_no_uuid_in_common(rig: Rig, tmp_path: Path) -> None:
     path, uuids = tmp_path / "runs.sqlite", set()
-    for number in range(2):
-        play(path, model(N), number=N, names=("one",))
-        out = tmp_path / str(number)
-        assert rig("export", "latest", "--format", "inspect", "--output", out, "--runs", path).code == 0
+    for run in ("abcde", "fghij"):
+        play(path, model(N), number=N, names=("one",), run=run)
+        out = tmp_path / run
+        assert rig("export", run, "--format", "inspect", "--output", out, "--runs", path).code == 0
         with zipfile.ZipFile(next(out.iterdir())) as archive:
             uuids |= {sample["uuid"] for sample in json.loads(archive.read("summaries.json"))}
     assert len(uuids) == 2 * N
