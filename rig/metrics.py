@@ -246,9 +246,10 @@ class Declaration(NamedTuple):
         called `conversations`.
         """
         names = dict.fromkeys((self.success, *self.sides(self.metrics)))
+        rated = counts if rated is None else rated
         return {
-            **self.rates(counts if rated is None else rated),
-            **self.bounds_json(counts if rated is None else rated),
+            **self.rates(rated),
+            **self.bounds_json(rated),
             UNCLEAR: counts.get(UNCLEAR, 0),
             "conversations": counts.get(TASKS, 0),
             **{name: counts.get(name, 0) for name in names if name},

@@ -65,7 +65,7 @@ def groups_of(runs: Runs, run: StoredRun, by: By) -> Groups:
         )
         for arm in run.arms
     )
-    for grouped in groups([by], [arm.name for arm in run.arms], played):
+    if grouped := next(groups([by], [arm.name for arm in run.arms], played), None):
         return grouped
     faults = {
         "tool": "it is not known which true calls were made",

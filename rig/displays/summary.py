@@ -118,7 +118,7 @@ def summary(run: StoredRun, width: int | None = None, repeated: "Sequence[Repeat
     rows += [Row(metric.title, [measured(metric, arm.rated) for arm in run.arms]) for metric in metrics]
     rows += limit_rows([arm.limits for arm in run.arms])
     rows += repeat_rows(repeated)
-    if unclear_notes(run):
+    if unclear := unclear_notes(run):
         rows.append(count_row("texts unclear", run.arms, UNCLEAR))
     rows += wrong_rows(run.declaration, run.arms)
     lines = columns([*rows, *cost_rows(run.arms, "run")], width)
@@ -132,7 +132,7 @@ def summary(run: StoredRun, width: int | None = None, repeated: "Sequence[Repeat
         lines += repeat_notes(arm.name, of_arm, arm.fingerprint or {})
     lines += contention_notes((arm.name, arm.speed, arm.fingerprint) for arm in run.arms)
     lines += [f"{arm.name}: {arm.made_from}" for arm in run.arms if arm.made_from]
-    lines += unclear_notes(run)
+    lines += unclear
     if run.declaration.caution:
         lines.append(run.declaration.caution)
     graders = {arm.grader for arm in run.arms if arm.grader}

@@ -183,13 +183,14 @@ def _truth(transcript: Transcript, turn: int, matches: Mapping[CallPlace, StepPl
     """Return what should have been done and said; no lines if it is unknown."""
     lines = []
     task, over = transcript.conversation, turn in transcript.turns
+    is_paired = transcript.pairs_calls
     truth = task.expected(turn)
     for number, executed in enumerate(truth.calls):
         due = steps.expected(turn, number, executed, Lengths.of(_LONGEST))
         by = matches.get(CallPlace(turn, number))
         status = signs.due(made=by is not None, over=over, optional=due.is_optional).label
         where = f" in turn {turn_number(task, by.turn)}, step {by.step + 1}" if by else ""
-        made = f" ({status}{where})" if transcript.pairs_calls else ""
+        made = f" ({status}{where})" if is_paired else ""
         lines.append(f"expected: {_call(due.call)}{made}")
         lines += [f"   {due.returned.sign.label}: {due.returned.text.line}"] if due.returned else []
     return [*lines, *([f"expected: {signs.REPLY.label}: {truth.reply}"] if truth.reply else [])]

@@ -23,8 +23,8 @@ from tui.screens import keys
 from tui.screens.base import PagedScreen, RigScreen, WriteScreen
 from tui.stored.reader import SIGNS, OutlineRow, RecordCursor, View
 from tui.stored.record import Record, StepRecord, read_columns, read_record
-from tui.text.lines import BLANK, Line, Span, Tint, inert_line, spread, width_of
-from tui.text.page_writer import PageWriter
+from tui.text.lines import Line, Span, Tint, inert_line, spread, width_of
+from tui.text.page_writer import unread
 from tui.widgets.keys import KeyBar
 from tui.widgets.lines import Lines, Page, RowPicked, Rows, SearchBar
 
@@ -151,9 +151,7 @@ class ConversationScreen(PagedScreen[None]):
         reader = self.reader
         if reader is None or self.failure:
             self.show_header([])
-            page = PageWriter(width)
-            page.note(self.failure or "reading ..", Tint.ERROR if self.failure else Tint.MUTED)
-            self.page.show([BLANK, *page.lines])
+            self.page.show(unread(self.failure, width))
             return
         self.query_one(Outline).show_rows(reader.rows, reader.cursor)
         self.query_one(Tabs).show_views(reader.views, reader.views.index(self.view))

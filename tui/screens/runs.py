@@ -23,8 +23,8 @@ from tui.screens import keys
 from tui.screens.base import Alternative, AskScreen, Resume, RigScreen
 from tui.screens.pages import AdjudicationScreen, TextScreen
 from tui.screens.run import WatchScreen
-from tui.text.lines import BLANK, Span, Tint, fit, inert, inert_line
-from tui.text.page_writer import PageWriter
+from tui.text.lines import Span, Tint, fit, inert, inert_line
+from tui.text.page_writer import PageWriter, unread
 from tui.widgets.keys import KeyBar
 from tui.widgets.lines import Lines, RowPicked, SearchBar, SearchChanged
 from tui.widgets.lists import SIGNS, RunList, StoredRunList
@@ -120,10 +120,8 @@ class RunsScreen(RigScreen[None]):
             return
         self._show_header()
         if self.failure or not self.is_read:
-            page = PageWriter(self.page.size.width)
-            page.note(self.failure or "reading ..", Tint.ERROR if self.failure else Tint.MUTED)
             self.query_one(RunList).styles.height = 0
-            self.page.show([BLANK, *page.lines])
+            self.page.show(unread(self.failure, self.page.size.width))
         else:
             # The list gets the lines it needs, up to two fifths of the height; the numbers get the rest.
             room = max(2 * self.query_one("#run_list").size.height // 5, 5)

@@ -161,3 +161,10 @@ def _difference(difference: Differing, width: int) -> list[Line]:
 def rest_of(cut: Clip) -> list[Span]:
     """Return the note on what is left out of a text; no spans if it is whole."""
     return [(cut.rest, Tint.MUTED)] if cut.omitted else []
+
+
+def unread(failure: str, width: int) -> list[Line]:
+    """Return the lines of a page that is still being read, or of which `failure` says why it cannot be."""
+    page = PageWriter(width)
+    page.note(failure or "reading ..", Tint.ERROR if failure else Tint.MUTED)
+    return [BLANK, *page.lines]

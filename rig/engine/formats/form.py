@@ -17,7 +17,7 @@ from rig.engine.formats.probe import MARKER, Probe
 from rig.engine.formats.reader import BARE_KEY, CallReader, NotRead
 from rig.engine.formats.salvage import AnswerError, check_unicode
 from rig.engine.formats.shape import HOLES, ID, INDEX
-from rig.engine.grammar.language import Arguments, Language, Maybe, Pattern, RegexText, Tags
+from rig.engine.grammar.language import Arguments, Language, Maybe, Pattern, RegexText, Tags, spelling_in
 from rig.engine.grammar.schema import SchemaError, parts_of
 from rig.engine_options import GrammarArm, ThinkingArm
 from rig.errors import RigError
@@ -51,7 +51,7 @@ class NativeFormat(AnswerFormat):
         self._shape = native.shape
         self._schemas = {name: self._arranged(schema) for name, schema in self.checker.schemas.items()}
         style = self._shape.arguments
-        spelling = style.spelling if isinstance(style, Tags) else style
+        spelling = spelling_in(style)
         for tool, schema in self._schemas.items():  # names must differ from the text around them
             if not _NAME.fullmatch(tool):
                 raise SchemaError(f"{tool!r} is no name that can be called in a model's own form")
@@ -340,10 +340,9 @@ def _native(settings: EngineSettings, template: ChatTemplate) -> FormatChoice | 
         return f"{no_tools}: it answers in rig's form"
     style = native.shape.arguments
     is_tagged = isinstance(style, Tags) and not style.quoted
-    spelling = style.spelling if isinstance(style, Tags) else style
     # Texts in tags were read otherwise in version 1, and unions in unions written otherwise in 2; names
     # without quotes could have no spaces in version 1.
-    version = 3 if is_tagged else 2 if spelling.bare_keys else NativeFormat.version
+    version = 3 if is_tagged else 2 if spelling_in(style).bare_keys else NativeFormat.version
     form = NativeFormat.name if name == "auto" else name
     fingerprint = {
         "prompt_format": f"{form}-{version}",

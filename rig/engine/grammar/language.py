@@ -237,7 +237,11 @@ def as_pattern(text: str | Pattern) -> Pattern:
 def spelling_of(language: Language) -> Spelling:
     """Return how values are spelled in the arguments of a language, which is the same in all of them."""
     styles = (part.style for call in language.calls for part in call if isinstance(part, Arguments))
-    style = next(styles, JSON)
+    return spelling_in(next(styles, JSON))
+
+
+def spelling_in(style: Spelling | Tags) -> Spelling:
+    """Return how values are spelled in arguments of a style."""
     return style.spelling if isinstance(style, Tags) else style
 
 

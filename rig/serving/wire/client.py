@@ -162,13 +162,13 @@ class HttpClient:
             headers["Authorization"] = f"Bearer {key}"
         url = f"{address.scheme}://{target}:{address.port}{address.path}{path}"
         limits = httpx.Timeout(limit_s, connect=CONNECT_S)
-        if body is None:
-            return self._http.stream("GET", url, headers=headers, timeout=limits, extensions={"trace": trace})
-        # As for a file in process, halves of surrogate pairs are replaced: a tool's answer can hold them.
-        content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
-        headers["Content-Type"] = "application/json"
+        method, content = "GET", None
+        if body is not None:
+            # As for a file in process, halves of surrogate pairs are replaced: a tool's answer can hold them.
+            method, content = "POST", json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+            headers["Content-Type"] = "application/json"
         return self._http.stream(
-            "POST", url, content=content, headers=headers, timeout=limits, extensions={"trace": trace}
+            method, url, content=content, headers=headers, timeout=limits, extensions={"trace": trace}
         )
 
 
