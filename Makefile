@@ -7,6 +7,7 @@
 PYTHON ?= python3
 MODEL ?= smollm2-135m-tools
 BENCHED := $(MODEL:smollm2-135m-tools=smollm2-135m)
+PULLED := $(filter $(shell sed -n 's/^name = "\(.*\)"/\1/p' models/registry.toml),$(MODEL))
 SUITE ?= easy
 ARGS ?=
 GPU ?=
@@ -35,13 +36,14 @@ FROM_SOURCE := $(if $(GPU),--no-cache-dir --no-binary llama-cpp-python)
 .PHONY: run test test-all lint docs wheel bench setup
 .DELETE_ON_ERROR:
 
-# Set up, then evaluate the default model on the easy suite, live in the terminal.
+# Set up, then evaluate a model, or several, on the easy suite, live in the terminal.
 run: setup
 	@$(BIN)/rig run $(MODEL) --suite $(SUITE) $(ARGS)
 
-# Everything an evaluation needs: environment, llama.cpp, rig, and the default model, verified.
+# Everything an evaluation needs: environment, llama.cpp, rig, and the models, verified. A file of your own, or a
+# server, is not in the registry and needs no pull.
 setup: $(VENV)/.rig
-	@$(BIN)/rig models pull smollm2-135m
+	$(if $(PULLED),@$(BIN)/rig models pull $(PULLED))
 
 # What takes about a second or less, with few examples of each property: a few minutes.
 test: setup $(VENV)/.dev

@@ -15,6 +15,8 @@ Make = Callable[..., subprocess.CompletedProcess[str]]
 def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
     for name in ("Makefile", "constraints.txt", "pyproject.toml"):
         shutil.copy(CHECKOUT / name, tmp_path)
+    (tmp_path / "models").mkdir()
+    shutil.copy(CHECKOUT / "models" / "registry.toml", tmp_path / "models")
     for inherited in ("MAKEFLAGS", "MAKELEVEL", "GPU", "ARGS", "MODEL", "SUITE", "CMAKE_ARGS"):
         monkeypatch.delenv(inherited, raising=False)
 
@@ -81,6 +83,26 @@ def test_asking_for_another_build_makes_it(make: Make, tmp_path: Path, before: s
     assert f"Installing llama.cpp ({after})" in out
     assert "uninstall" in out
     assert "-m venv" not in out
+
+
+@pytest.mark.parametrize(
+    ("models", "pulled"),
+    [
+        ("qwen2.5-coder-1.5b", "qwen2.5-coder-1.5b"),
+        ("my.gguf qwen2.5-coder-0.5b smollm2-135m", "qwen2.5-coder-0.5b smollm2-135m"),
+    ],
+)
+def test_the_models_of_the_registry_are_fetched_first(
+    make: Make, tmp_path: Path, models: str, pulled: str
+) -> None:
+    built(tmp_path, "cpu")
+    lines = make("run", f"MODEL={models}").stdout.splitlines()
+    assert lines == [f".venv/bin/rig models pull {pulled}", f".venv/bin/rig run {models} --suite easy "]
+
+
+def test_what_is_not_in_the_registry_is_not_fetched(make: Make, tmp_path: Path) -> None:
+    built(tmp_path, "cpu")
+    assert "pull" not in make("run", "MODEL=http://127.0.0.1:8080/v1").stdout
 
 
 def test_options_are_passed_on(make: Make, tmp_path: Path) -> None:

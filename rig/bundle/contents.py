@@ -26,7 +26,8 @@ from rig.bundle.wheels import Wheel, wheels
 from rig.calls import JsonObject
 from rig.engine.built import built_for
 from rig.engine.files.adapters import inspect_adapter
-from rig.engine.files.registry import load_registry, resolve, run_pip
+from rig.engine.files.fetch import run_pip
+from rig.engine.files.registry import load_registry, resolve
 from rig.errors import RigError
 from rig.files import json_text, put_in_place, temporary_folder
 from rig.paths import CHECKOUT, real
