@@ -66,11 +66,7 @@ def command(
     line for each what it does with tools. With URL, rig probes a server.
     """
     findings = []
-    if what is None:
-        symptoms = _machine(runs)
-    else:
-        symptoms = _server(what) if "://" in what else _file(what)
-    for finding in symptoms:
+    for finding in _machine(runs) if what is None else _server(what) if "://" in what else _file(what):
         findings.append(finding)
         if not as_json:
             colour = {"ok": "green", "warn": "yellow", "fail": "red"}[finding.state]
@@ -130,17 +126,14 @@ def _file(name: str) -> Iterator[Symptom]:
     from rig.displays.lines import PassingLine
     from rig.engine.questions import QUESTIONS, ask
 
-    model = resolve(name)
-    if model.adapter is not None:
-        raise RigError(f"{name} has an adapter; the doctor asks files, such as {model.path}")
-    passing, asked = PassingLine(), 0
+    model, passing, asked = resolve(name), PassingLine(), 0
 
     def on_read(read: int, prompt: int) -> None:
         progress = f": reads the prompt: {read_so_far(read, prompt)}" if prompt else ""
         passing.show(f"question {asked + 1} of {len(QUESTIONS)}{progress}")
 
     try:
-        for finding in ask(model.path, model.name, lambda _remark: None, on_read):
+        for finding in ask(model, on_read):
             asked += 1
             passing.clear()
             is_good = finding.is_right and not finding.is_leaked
@@ -150,7 +143,7 @@ def _file(name: str) -> Iterator[Symptom]:
         passing.clear()
 
 
-_LEAKED = "llama-server and vLLM take such a call for words; Ollama and other lenient programs may carry it out"
+_LEAKED = "llama-server and vLLM take such a call for words; more lenient programs may carry it out"
 
 
 def _libraries() -> Iterator[Symptom]:

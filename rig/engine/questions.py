@@ -1,22 +1,23 @@
 """Five questions that show what a model file does with tools, before a run is spent on it.
 
 They are asked without a grammar: what counts is what the model writes by itself, with one tool, with a long
-list of them, with two calls in one answer, without any call, and with nested arguments. The tools are many and
-short, so that a model of 1.5 billion parameters is through in a minute on two cores.
+list of them, with two calls in one answer, without any call, and with nested arguments. The tools are many
+and short, so that a model of 1.5 billion parameters is through in a minute on two cores.
 """
 
+import json
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from rig import engine
 from rig.calls import Call, Json, JsonObject
 from rig.engine.core.settings import EngineSettings
+from rig.engine.files.registry import ResolvedModel
 from rig.engine.formats.salvage import AnswerError, salvage_all
 from rig.errors import ErrorKind
-from rig.models import Model, Notify, OnRead, Piece, Prediction, Request, StepKey, ToolDoc, UserMessage
+from rig.models import Model, OnRead, Piece, Prediction, Request, StepKey, ToolDoc, UserMessage
 
 INSTRUCTIONS = "You are a helpful assistant."
 MOST_TOKENS = 128
@@ -124,12 +125,13 @@ class Finding:
         return bool(self.form)
 
 
-def ask(path: Path, name: str, notify: Notify, on_read: OnRead) -> Iterator[Finding]:
-    """Ask a file the questions, and yield what it does with each. Raises RigError as loading does."""
+def ask(resolved: ResolvedModel, on_read: OnRead) -> Iterator[Finding]:
+    """Ask a model the questions, and yield what it does with each. Raises RigError as loading does."""
     settings = EngineSettings(
         grammar="none", thinking="off", max_tokens=MOST_TOKENS, n_ctx=4096, parallel=1, prefix_cache=False
     )
-    with closing(engine.load(path, settings, name, notify)) as model:
+    with closing(engine.load(resolved.path, settings, resolved.base, lambda _remark: None)) as model:
+        engine.apply_adapter(resolved.adapter, model)
         for question in QUESTIONS:
             yield finding(question, _answer(model, question.request, on_read))
 
@@ -144,39 +146,38 @@ def _answer(model: Model, request: Request, on_read: OnRead) -> Prediction:
 def finding(question: Question, prediction: Prediction) -> Finding:
     """Say what an answer does with a question."""
     calls, form, fault = _read(prediction)
-    shown = _clipped(prediction.raw)
     due = ", ".join(call.name for call in question.calls)
     if fault:
-        is_right, text = False, f"{fault}: {shown}"
+        is_right, text = False, f"{fault}: {_clipped(prediction.raw)}"
     elif not calls:
-        is_right, text = not question.calls, f"words{f' instead of {due}' if due else ', as it should'}: {shown}"
+        expected = f" instead of {due}" if due else ", as it should"
+        is_right, text = not question.calls, f"words{expected}: {_clipped(prediction.raw)}"
     elif not question.calls:
         is_right, text = False, f"calls {calls[0].name} where nothing is to do"
     else:
         right = sum(any(_alike(call, other) for other in calls) for call in question.calls)
         is_right = right == len(question.calls) == len(calls)
-        text = "right" if is_right else f"{right} of {len(question.calls)} right: {shown}"
-    how = (f", written as {form}" if form else ", in its own form") if calls else ""
-    return Finding(question, is_right, form if calls else "", f"{text}{how}")
+        made = ", ".join(f"{call.name} {json.dumps(call.arguments)}" for call in calls)
+        text = "right" if is_right else f"{right} of {len(question.calls)} right: {_clipped(made)}"
+    how = f"in another form ({form})" if form else "in the right form"
+    return Finding(question, is_right, form, f"{text}, {how}" if calls else text)
 
 
 def _read(prediction: Prediction) -> tuple[tuple[Call, ...], str, str]:
-    """Return the calls of an answer, the form that they have if it is not the family's, and a fault.
+    """Return the calls of an answer, the form that they have if it is not the one asked for, and a fault.
 
-    rig's reader of free text decides what a call is.
+    rig's reader of free text decides what a call is, whether a tool accepts it or not.
     """
-    if prediction.error is None:
-        return prediction.calls, prediction.salvage if prediction.calls else "", ""
-    try:
-        answers, form = salvage_all(prediction.raw)
-    except AnswerError as error:
-        return (), "", f"nobody can read it ({error})"
-    calls = tuple(Call(answer["tool"], answer["arguments"]) for answer in answers if "tool" in answer)
-    if not calls and prediction.error is ErrorKind.TRUNCATED:
-        return (), "", ""
-    if not calls:
-        return (), "", prediction.error_detail
-    return calls, form, ""
+    form, calls = prediction.salvage.removeprefix("another form, "), prediction.calls
+    if prediction.error in (ErrorKind.INVALID, ErrorKind.TRUNCATED):
+        try:
+            answers, _ = salvage_all(prediction.raw)
+        except AnswerError as error:
+            return (), "", f"neither a call nor words, {error}"
+        calls = tuple(Call(answer["tool"], answer["arguments"]) for answer in answers if "tool" in answer)
+    elif prediction.error is not None:
+        return (), "", f"no answer, {prediction.error_detail}"
+    return calls, form if calls else "", ""
 
 
 def _alike(call: Call, other: Call) -> bool:
@@ -194,4 +195,4 @@ def _folded(value: Json) -> Any:
 
 def _clipped(text: str) -> str:
     line = " ".join(text.split())
-    return repr(line if len(line) <= 60 else f"{line[:57]}..")
+    return line if len(line) <= 70 else f"{line[:67]} .."
