@@ -126,7 +126,7 @@ def _file(name: str) -> Iterator[Symptom]:
     from rig.displays.lines import PassingLine
     from rig.engine.questions import QUESTIONS, ask
 
-    model, passing, asked = resolve(name), PassingLine(), 0
+    model, passing, asked, is_advised = resolve(name), PassingLine(), 0, False
 
     def on_read(read: int, prompt: int) -> None:
         progress = f": reads the prompt: {read_so_far(read, prompt)}" if prompt else ""
@@ -137,13 +137,14 @@ def _file(name: str) -> Iterator[Symptom]:
             asked += 1
             passing.clear()
             is_good = finding.is_right and not finding.is_leaked
-            advice = _LEAKED if finding.is_leaked else ""
+            advice = _LEAKED if finding.is_leaked and not is_advised else ""
+            is_advised |= finding.is_leaked
             yield Symptom(finding.question.title, "ok" if is_good else "warn", finding.text, advice)
     finally:
         passing.clear()
 
 
-_LEAKED = "llama-server and vLLM take such a call for words; more lenient programs may carry it out"
+_LEAKED = "llama-server and vLLM take calls in another form for words; more lenient programs carry them out"
 
 
 def _libraries() -> Iterator[Symptom]:

@@ -128,7 +128,7 @@ class Finding:
 def ask(resolved: ResolvedModel, on_read: OnRead) -> Iterator[Finding]:
     """Ask a model the questions, and yield what it does with each. Raises RigError as loading does."""
     settings = EngineSettings(
-        grammar="none", thinking="off", max_tokens=MOST_TOKENS, n_ctx=4096, parallel=1, prefix_cache=False
+        grammar="none", thinking="off", max_tokens=MOST_TOKENS, parallel=1, prefix_cache=False
     )
     with closing(engine.load(resolved.path, settings, resolved.base, lambda _remark: None)) as model:
         engine.apply_adapter(resolved.adapter, model)
@@ -148,7 +148,7 @@ def finding(question: Question, prediction: Prediction) -> Finding:
     calls, form, fault = _read(prediction)
     due = ", ".join(call.name for call in question.calls)
     if fault:
-        is_right, text = False, f"{fault}: {_clipped(prediction.raw)}"
+        is_right, text = False, f"{fault}: {_clipped(prediction.raw)}" if prediction.raw else fault
     elif not calls:
         expected = f" instead of {due}" if due else ", as it should"
         is_right, text = not question.calls, f"words{expected}: {_clipped(prediction.raw)}"

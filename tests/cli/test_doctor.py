@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tiny_gguf
 from native_templates import OWN
 
 from rig.cli import doctor
@@ -132,8 +133,9 @@ def test_the_similarity_model_is_found_without_loading_it(rig: Rig) -> None:
     assert ("torch" in sys.modules) == before
 
 
-def test_a_file_is_asked_five_questions(rig: Rig, write_gguf: WriteGguf) -> None:
-    asked = rig("doctor", write_gguf("tiny.gguf", template=OWN["json in tags"]), "--json")
+def test_a_file_is_asked_five_questions(rig: Rig, tmp_path: Path) -> None:
+    file = tiny_gguf.write(tmp_path / "tiny.gguf", template=OWN["json in tags"], n_ctx=16384)
+    asked = rig("doctor", file, "--json")
     assert [found["name"] for found in asked.json["findings"]] == [
         *("one tool", "28 tools", "two calls", "no call", "nested")
     ]

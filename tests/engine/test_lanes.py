@@ -176,7 +176,7 @@ def test_a_slot_has_one_step_at_a_time(open_model: Open, tiny_path: Write, ask: 
 def test_preparing_reads_what_prompts_share_and_computes_nothing_else(
     open_model: Open, tiny_path: Write, ask: Ask, monkeypatch: pytest.MonkeyPatch, n_batch: int
 ) -> None:
-    model = open_model(tiny_path(), n_batch=n_batch)
+    model = open_model(tiny_path(), n_batch=n_batch, prefix_cache=False)
     batches, opened = decoded(model, monkeypatch), []
     monkeypatch.setattr(model, "_open_context", lambda *shape: opened.append(shape))
     progress: list[tuple[int, int]] = []
@@ -192,7 +192,7 @@ def test_who_hears_how_far_a_prompt_is_read_can_give_up(open_model: Open, tiny_p
         if read:
             raise KeyboardInterrupt
 
-    model = open_model(tiny_path(), n_batch=16)
+    model = open_model(tiny_path(), n_batch=16, prefix_cache=False)
     with pytest.raises(KeyboardInterrupt):
         model.prepare(ask([]), None, None, stop)
     assert len(model.context.sequences[0]) == 16
