@@ -83,7 +83,7 @@ def _fetch(entry: Entry, folder: Path, file: BufferedRandom, on_progress: OnProg
             number = end = 0
             raise RigError(f"{entry.packages}: {_OTHER}")
     except RigError as error:
-        kept = f"; the {counted(number, 'part')} before it stay for the next pull" if number else ""
+        kept = f"; kept for the next pull: {counted(number, 'part')}" if number else ""
         raise RigError(f"{error}{kept}") from error
     finally:
         file.truncate(end)
