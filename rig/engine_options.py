@@ -19,6 +19,8 @@ ParameterOrder: TypeAlias = Literal["fixed", "free"]
 """The order of the tool's schema, or any order."""
 ThinkingArm: TypeAlias = Literal["auto", "on", "off"]
 """The default of the chat template, or its switch turned on or off."""
+LeakedCalls: TypeAlias = Literal["lenient", "strict"]
+"""Calls that are written in another form than the family's are carried out, or are words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,6 +186,14 @@ class EngineOptions:
     )
     several_calls: bool = prompt_option(
         True, "Allow several calls in one message, if the model's format has them.", off="one-call"
+    )
+    leaked: LeakedCalls | None = prompt_option(
+        None,
+        "Carry out calls that are written in another form than the model's own, as harnesses that look for"
+        " them do (lenient), or take them for words, as strict servers do (strict).",
+        several=True,
+        unset="lenient for files; strict for a server's model, whose server has read its calls",
+        key="leaked_calls",
     )
     thinking: ThinkingArm = prompt_option(
         "auto",

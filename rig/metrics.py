@@ -130,6 +130,32 @@ class Part(NamedTuple):
         return f"{count:g} {self.short or self.noun}" if count else ""
 
 
+OWN_CALLS, FORMED = "calls.own", "calls.formed"
+"""The counts of calls in the family's own form, and of all calls: own, leaked and broken."""
+OTHER_FORMS = "leaked: ", "broken: "
+"""What the names of the counts of calls in other forms begin with; the name of the form follows."""
+STRICT = "strict."
+"""This and the name of the count of a success is that count where leaked calls are taken for words."""
+
+
+def in_other_forms(counts: Counts) -> dict[str, int]:
+    """Return the number of calls by each form that is not the family's own, the most frequent first."""
+    names = (name for name, value in counts.items() if name.startswith(OTHER_FORMS) and value)
+    return {name: int(counts[name]) for name in sorted(names, key=lambda name: (-counts[name], name))}
+
+
+def forms_in_words(counts: Counts) -> str:
+    """Return how many calls were in other forms, as in `28 of 30 calls leaked (fenced JSON)`."""
+    others, of = in_other_forms(counts), f"{counts.get(FORMED, 0):g} calls"
+    phrases = []
+    for kind in OTHER_FORMS:
+        forms = {name.removeprefix(kind): count for name, count in others.items() if name.startswith(kind)}
+        if forms:
+            named = ", ".join(form if len(forms) == 1 else f"{form} {n}" for form, n in forms.items())
+            phrases.append(f"{sum(forms.values())} of {of} {kind.removesuffix(': ')} ({named})")
+    return ", ".join(phrases)
+
+
 class Remark(NamedTuple):
     """A remark that must stand wherever a run's rates are printed.
 
@@ -160,6 +186,32 @@ class Declaration(NamedTuple):
     error_types: str = ""
     caution: str = ""
     decides: bool = True
+
+    def with_forms(self, counts: Counts) -> "Declaration":
+        """Return the declaration with what is worth counting if some of these calls leaked or are broken.
+
+        These are the rate of calls in the family's own form, each other form, and, where the counts have it,
+        success beside the one that a strict reader of calls would see.
+        """
+        others = [NamedCount(name, name) for name in in_other_forms(counts)]
+        new = [count for count in others if count not in self.counts]
+        if not new:
+            return self
+        strict = [
+            metric._replace(
+                name=f"strict_{metric.name}",
+                noun=f"strict {metric.noun}",
+                label=f"strict {metric.title}",
+                numerator=f"{STRICT}{metric.numerator}",
+            )
+            for metric in (self.success_metric, *self.parts)
+            if metric is not None and f"{STRICT}{metric.numerator}" in counts
+        ]
+        noun = "calls in the model's own form"
+        own = Metric("own_form", noun, OWN_CALLS, FORMED, label="own form", place="tables")
+        known = {metric.name for metric in self.metrics}
+        added = [metric for metric in (*strict, own) if metric.name not in known]
+        return self._replace(metrics=(*self.metrics, *added), counts=(*self.counts, *new))
 
     def cautioned(self, caution: Remark) -> "Declaration":
         """Return the declaration with this remark on a run."""

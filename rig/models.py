@@ -130,6 +130,11 @@ class Usage:
     accepted_tokens: int = 0
 
 
+OWN = "own"
+LEAKED, BROKEN = "leaked: ", "broken: "
+"""The forms of calls: the family's own, another one, which is named, or the beginning of none."""
+
+
 @dataclass(frozen=True, slots=True)
 class Prediction:
     """One step of a model: a call, a reply in words, or a failure of a named kind. Exactly one is set.
@@ -141,7 +146,9 @@ class Prediction:
     `salvage` says how the answer was found in text written without a grammar; empty if it had the form.
     `further` are the calls that came after `call` in the same message, where a model may make several; in a
     prediction made by `apart`, `part` is the number of the call in its message. `reasoning` is the thinking
-    before the answer, `content` the text beside a call.
+    before the answer, `content` the text beside a call. `form` is the form of the call: `OWN`; `LEAKED` and
+    the name of another form, whether the call was carried out or taken for a reply; `BROKEN` and what an
+    answer begins with that begins like a call and is none; or empty if there is none.
     """
 
     raw: str = ""
@@ -160,6 +167,7 @@ class Prediction:
     part: int = 0
     reasoning: str = ""
     content: str = ""
+    form: str = ""
 
     def __post_init__(self) -> None:
         if sum(part is not None for part in (self.call, self.reply, self.error)) != 1:
@@ -174,7 +182,9 @@ class Prediction:
         """Return a prediction for each call of the message; the first keeps everything that was generated."""
         if not self.further:
             return (self,)
-        later = (Prediction(call=call, part=part) for part, call in enumerate(self.further, 1))
+        later = (
+            Prediction(call=call, part=part, form=self.form) for part, call in enumerate(self.further, 1)
+        )
         return replace(self, further=()), *later
 
     @property

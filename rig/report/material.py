@@ -275,12 +275,13 @@ def step_box(view: steps.StepView, faults: str, longest: int) -> StepBox:
     if isinstance(prediction, steps.Failed):
         return StepBox(prediction.sign, prediction.why, str(view.raw), back=back)
     if isinstance(prediction, steps.Replied):
-        return StepBox(prediction.sign, str(prediction.text), back=back)
+        return StepBox(prediction.sign, str(prediction.text), reason=prediction.form, back=back)
     answer = _answer(view.returned, longest) if view.returned else ""
     why = ""
     if judged is not None and not judged.match:
         reason = "" if judged.reason.text in faults else str(judged.reason)
         why = "; ".join(filter(None, (judged.said, reason)))
+    why = "; ".join(filter(None, (prediction.form, why)))
     sign = judged.sign if judged else None
     return StepBox(prediction.sign, _call(prediction, longest), answer, sign, why, back=back)
 

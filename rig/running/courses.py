@@ -185,7 +185,7 @@ class TaskCourse:
             self._siblings = session.writer.siblings(where)
         if session.skips(where, self._left(len(done))):
             return
-        settings = plan.arms[where.arm].settings
+        settings, scored = plan.arms[where.arm].settings, plan.setup.scored
         episode = plan.setup.start(self._task, settings, where, session.emit_unless_stopped, slot)
         for played in done:
             episode.resume(played)
@@ -199,11 +199,11 @@ class TaskCourse:
             if session.skips(where, self._left(len(done))):
                 return
             done.append(session.clock.share((yield from self._announced(episode.play()))))
-            score = episode.score() if episode.next_turn is None else None
+            score = scored(self._task, done, settings, episode.score()) if episode.next_turn is None else None
             self._store(done[-1], score)
             errors.update(errors_of(done[-1]))
         if score is None:
-            score = episode.score()
+            score = scored(self._task, done, settings, episode.score())
             session.writer.commit_episode(where, (), score)
             session.totals.add_score(score.counts)
         totals = session.totals

@@ -265,7 +265,7 @@ class StoredState:
             return None
         self._rescored.add(position)
         settings = self.plan.arms[position].settings
-        score, tasks = self.plan.setup.score, {task.name: task for task in self.plan.tasks}
+        score, tasks = self.plan.setup.scored, {task.name: task for task in self.plan.tasks}
         scores = {
             where: score(tasks[where.conversation], self.played(where), settings)
             for where in self.cells

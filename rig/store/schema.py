@@ -299,6 +299,8 @@ CREATE TABLE task_views (
 
 # Why a served arm answered otherwise than its file, as JSON. No earlier run had served arms.
 _statements("m017_attribution", "ALTER TABLE arms ADD COLUMN attribution TEXT")
+# In which form a call was written. Earlier runs did not look for calls in other forms.
+_statements("m018_forms", "ALTER TABLE predictions ADD COLUMN form TEXT NOT NULL DEFAULT ''")
 
 with Database(memory=True) as _empty:
     KNOWN = frozenset(migration.name for migration in MIGRATIONS.pending(_empty))

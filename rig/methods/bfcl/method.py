@@ -252,6 +252,7 @@ class BFCL(BfclMethod):
     """The Berkeley Function Calling Leaderboard's categories of one turn."""
 
     name = "bfcl"
+    begins_from_truth = True
     categories = (*data.CATEGORIES, data.FORMAT_SENSITIVITY)
     declaration = rates("bfcl", data.CATEGORIES)
     options: tuple[Option, ...] = (
