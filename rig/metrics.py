@@ -213,6 +213,24 @@ class Declaration(NamedTuple):
         added = [metric for metric in (*strict, own) if metric.name not in known]
         return self._replace(metrics=(*self.metrics, *added), counts=(*self.counts, *new))
 
+    def form_note(self, counts: Counts) -> str:
+        """Return a sentence on the calls that these counts have in other forms; empty if there are none."""
+        words = forms_in_words(counts)
+        if not words or not any(name.startswith(OTHER_FORMS[0]) for name in in_other_forms(counts)):
+            return words
+        pairs = [
+            (metric, metric._replace(numerator=f"{STRICT}{metric.numerator}"))
+            for metric in (self.success_metric, *self.parts)
+            if metric is not None and f"{STRICT}{metric.numerator}" in counts
+        ]
+        rates = [
+            f"{metric.noun} {metric.amount(strict)}{metric.unit} instead of {metric.amount(own)}{metric.unit}"
+            for metric, other in pairs
+            if (own := metric.rate(counts)) is not None and (strict := other.rate(counts)) is not None
+        ]
+        told = f"with {', '.join(rates)}" if rates else "and only --leaked strict tells what is left then"
+        return f"{words}: a server that reads calls strictly takes leaked ones for words, {told}"
+
     def cautioned(self, caution: Remark) -> "Declaration":
         """Return the declaration with this remark on a run."""
         return self._replace(caution=caution.text, decides=caution.decides)

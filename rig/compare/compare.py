@@ -125,6 +125,7 @@ def compare_chosen(
             *ready.notes,
             *_chosen_parts(scored),
             *shared.notes,
+            *(f"{arm.label}: {note}" for arm in results if (note := declaration.form_note(arm.rated))),
             *failed_by_machine((arm.label, arm.errors) for arm in results),
             *unequally_cut(
                 [(arm.label, arm.fingerprint, [row.cuts for row in arm.conversations]) for arm in results],

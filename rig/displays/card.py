@@ -349,6 +349,7 @@ class Card:
             yield "compared", self.comparison.notes[:SENTENCES]
         elif estimate := self._alone():
             yield "verdict", [estimate]
+            yield "calls", summary.form_notes(run.declaration, ((arm.name, arm.rated) for arm in run.arms))
         cut = summary.limit_notes({arm.name: arm.limits for arm in run.arms})
         more = [f"{len(cut) - SENTENCES} more: rig show {run.id}"] if len(cut) > SENTENCES else []
         yield "limits", cut[:SENTENCES] + more

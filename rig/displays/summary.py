@@ -13,7 +13,7 @@ from rig.displays.texts import UNKNOWN, clip, estimate, measured, mebibytes, per
 from rig.errors import listed
 from rig.events import Speed
 from rig.limits import LIMITS, CutAnswers
-from rig.metrics import TASKS, UNCLEAR, Declaration
+from rig.metrics import TASKS, UNCLEAR, Counts, Declaration
 from rig.options import TABLE
 from rig.paths import runs_file
 from rig.store import FAILED_ARM, Cell, StoredArm, StoredRun
@@ -126,6 +126,7 @@ def summary(run: StoredRun, width: int | None = None, repeated: "Sequence[Repeat
     lines += [f"{arm.name}: {_tried_again(arm)}" for arm in run.arms if arm.attempts]
     lines += [f"{arm.name} is not evaluated: {arm.not_evaluated}" for arm in run.arms if arm.not_evaluated]
     lines += [f"{arm.name}: {arm.decided}" for arm in run.arms if arm.decided]
+    lines += form_notes(run.declaration, ((arm.name, arm.rated) for arm in run.arms))
     lines += attribution_lines((arm.name, arm.attribution) for arm in run.arms)
     lines += limit_notes({arm.name: arm.limits for arm in run.arms})
     for arm, of_arm in zip(run.arms, repeated, strict=False):
@@ -209,6 +210,12 @@ def repeat_notes(label: str, arm: "RepeatOutcomes | ArmResult", fingerprint: Jso
     names, more = ", ".join(arm.flaky[:_MOST_FLAKY]), len(arm.flaky) - _MOST_FLAKY
     rest = f" and {more} more" if more > 0 else ""
     return [f"{label} succeeds in some repeats and fails in others of {names}{rest}"]
+
+
+def form_notes(declaration: Declaration, arms: Iterable[tuple[str, Counts]]) -> list[str]:
+    """Return a line for each arm with calls that are not in its family's own form."""
+    notes = ((label, declaration.form_note(counts)) for label, counts in arms)
+    return [f"{label}: {note}" for label, note in notes if note]
 
 
 def count_row(label: str, arms: "Sequence[StoredArm | ArmResult]", count: str) -> Row:

@@ -203,7 +203,7 @@ def _json_at(text: str, start: int) -> tuple[Json, int]:
             return read_value(text, start)
         except ValueError as error:
             raise JsonError(str(error)) from error
-    return read_json_at(text, start, repeats=True)
+    return read_json_at(text, start)
 
 
 def _named(text: str, start: int, place: int, form: str, schemas: Mapping[str, JsonObject]) -> _Place | None:
@@ -213,7 +213,7 @@ def _named(text: str, start: int, place: int, form: str, schemas: Mapping[str, J
     if not named or not name:
         return None
     with suppress(JsonError):
-        value, end = read_json_at(text, named.end(), repeats=True)
+        value, end = read_json_at(text, named.end())
         if isinstance(value, dict):
             return _Place((Call(name, value),), form, start, end)
     return None
@@ -231,7 +231,7 @@ def _tagged(text: str, start: int, schemas: Mapping[str, JsonObject]) -> _Place 
     properties = schemas[name].get("properties", {})
     if text.startswith("{", skip(text, place)):
         try:
-            value, end = read_json_at(text, skip(text, place), repeats=True)
+            value, end = read_json_at(text, skip(text, place))
         except JsonError:
             return None
         return _Place((Call(name, value),), form, start, end) if isinstance(value, dict) else None
@@ -355,4 +355,6 @@ def _parts(value: JsonObject) -> tuple[str, JsonObject] | None:
 
 def _declares(arguments: JsonObject, schema: JsonObject) -> bool:
     """Return whether arguments are a JSON Schema: the tool is declared with them instead of called."""
-    return "properties" in arguments and "properties" not in schema.get("properties", ())
+    own = schema.get("properties", {})
+    has_type = arguments.get("type") == "object" and "type" not in own
+    return has_type or ("properties" in arguments and "properties" not in own)
