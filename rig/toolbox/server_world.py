@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 from rig import times
 from rig.calls import Json, JsonObject
-from rig.folders import remove
+from rig.folders import empty, open_folder
 from rig.options import Answers
 from rig.toolbox import state
 from rig.toolbox.cassette import NOT_RECORDED, Cassette, RecordedCall, Redact, normalized
@@ -85,8 +85,9 @@ class Servers:
     def start(self, name: str, place: Path, now: float) -> McpClient:
         """Start a server on the files at `place`. Raises Unavailable if it does not start, or has changed."""
         server, root, temporary = self.servers[name], place / "state", place / "temporary"
-        remove(temporary)
-        temporary.mkdir(parents=True)
+        temporary.mkdir(parents=True, exist_ok=True)
+        with open_folder(temporary) as handle:
+            empty(handle)
         words = [own_path(word, self.folder, server.state, root) for word in server.command[1:]]
         named = {
             key: own_path(value, self.folder, server.state, root) for key, value in server.environment.items()
@@ -96,7 +97,8 @@ class Servers:
         clock = dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), f"@{now:.0f} +0000")
         dated = {**clock, "SOURCE_DATE_EPOCH": f"{now:.0f}", **named}
         try:
-            command = confined(program, place, network=self.network)
+            shared = [self.folder / path for path in server.shared]
+            command = confined(program, (root, temporary), network=self.network, shared=shared)
             client = McpClient(command, root, environment(program[0], root, temporary, dated), server.seconds)
             if name not in self.listings:
                 self.listings[name] = client.listing()
