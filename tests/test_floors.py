@@ -20,6 +20,7 @@ RANKS = {
     "rig.site": (0, 4),
     "rig.errors": (0, 0),
     "rig.times": (0, 0),
+    "rig.folders": (0, 0),
     "rig.files": (0, 2),
     "rig.opening": (0, 1),
     "rig.plugins": (0, 1),

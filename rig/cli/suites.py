@@ -22,7 +22,7 @@ from rig.methods.base import Checked
 from rig.opening import COMMAND
 from rig.toolbox.cassette import from_log
 from rig.toolbox.folder import LISTING, files_of, find_toolbox, holds_code, holds_toolbox
-from rig.toolbox.isolation import network_of
+from rig.toolbox.isolation import confinement
 from rig.toolbox.listing import UNSAID, Listing, ToolDeclaration, read_listing, write_listing
 from rig.toolbox.rules import Rule
 from rig.toolbox.servers import CASSETTE, ServerUse, imported, record_into, servers_of
@@ -231,7 +231,7 @@ def tool_info(
         code = "runs like any program of yours" if holds_code(place) else "is data: nothing is run"
         say(f"{', '.join(path.name for path in files_of(place))}: what is here {code}")
     if servers_of(box) is not None:
-        say(network_of(network=server_network))
+        say("\n".join(confinement(network=server_network)))
     for suite in box.suites:
         say(f"conversations: {suite}")
     for tool, doc in zip(chosen, docs, strict=True):

@@ -15,8 +15,8 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -177,10 +177,22 @@ class McpClient:
         except RequestRefused as refusal:
             return {"error": refusal.error or {"message": str(refusal)}}
 
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """A block in which the server does not run, so that it changes no file meanwhile."""
+        self._signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._signal(signal.SIGCONT)
+
+    def _signal(self, number: int) -> None:
+        with suppress(OSError):
+            os.killpg(self._process.pid, number)
+
     def end(self) -> None:
         """End the process and everything that it started. What it held in memory is lost."""
-        with suppress(OSError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        self._signal(signal.SIGKILL)
         self._process.wait()
         for pipe in self._pipes:
             with suppress(OSError):

@@ -37,7 +37,8 @@ class Server:
     """How a server is started, and the `state` that it works on, as paths in the folder.
 
     `unseen` are patterns of paths that are not compared. `volatile` are JSON pointers to parts of each tool's
-    answers that are not compared. `listing` is the hash of what it lists, if that is known.
+    answers that are not compared. `listing` is the hash of what it lists, if that is known. `shared` are
+    paths elsewhere that it may read.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Server:
     unseen: tuple[str, ...] = ()
     volatile: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     listing: str = ""
+    shared: tuple[str, ...] = ()
 
 
 def read_config(folder: Path, *, is_started: bool = True) -> dict[str, Server]:
@@ -104,6 +106,7 @@ def _server(name: str, part: DocumentPart, folder: Path, is_started: bool) -> Se
         tuple(fields["ignore"].texts()) if "ignore" in fields else (),
         {tool: tuple(pointers.texts()) for tool, pointers in volatile.items()},
         fields["listing"].text() if "listing" in fields else "",
+        tuple(shared),
     )
 
 

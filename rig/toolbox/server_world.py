@@ -10,7 +10,7 @@ import json
 import re
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC
 from functools import cached_property
@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 
 from rig import times
 from rig.calls import Json, JsonObject
+from rig.folders import empty, open_folder
 from rig.options import Answers
 from rig.toolbox import state
 from rig.toolbox.cassette import NOT_RECORDED, Cassette, RecordedCall, Redact, normalized
@@ -84,8 +85,9 @@ class Servers:
     def start(self, name: str, place: Path, now: float) -> McpClient:
         """Start a server on the files at `place`. Raises Unavailable if it does not start, or has changed."""
         server, root, temporary = self.servers[name], place / "state", place / "temporary"
-        state.remove(temporary)
-        temporary.mkdir(parents=True)
+        temporary.mkdir(parents=True, exist_ok=True)
+        with open_folder(temporary) as handle:
+            empty(handle)
         words = [own_path(word, self.folder, server.state, root) for word in server.command[1:]]
         named = {
             key: own_path(value, self.folder, server.state, root) for key, value in server.environment.items()
@@ -95,7 +97,8 @@ class Servers:
         clock = dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), f"@{now:.0f} +0000")
         dated = {**clock, "SOURCE_DATE_EPOCH": f"{now:.0f}", **named}
         try:
-            command = confined(program, place, network=self.network)
+            shared = [self.folder / path for path in server.shared]
+            command = confined(program, (root, temporary), network=self.network, shared=shared)
             client = McpClient(command, root, environment(program[0], root, temporary, dated), server.seconds)
             if name not in self.listings:
                 self.listings[name] = client.listing()
@@ -250,29 +253,42 @@ class ServerWorld(World):
         if self._servers.replays:
             self._repeat()
         else:
-            self._files.put(self._manifest(), self._seconds())
+            self._put(self._manifest())
         self._at = self._moment()
 
     def _repeat(self) -> None:
         """Make the calls that led here again, starting from the initial files."""
         _end_all(self._clients)
-        self._files.put(self._servers.base, self._seconds())
+        self._put(self._servers.base)
         for call, _ in self._calls():
             request = json.loads(call)
             self._call(request["server"], request["tool"], request["arguments"])
         if self._servers.answers == "live-misses":
             self._take_in()
         else:
-            self._files.put(self._manifest(), self._seconds())
+            self._put(self._manifest())
 
     @cached_property
     def _files(self) -> Files:
         return Files(self._place / "state", self._servers.depot)
 
+    @contextmanager
+    def _frozen(self) -> Iterator[None]:
+        """A block in which no server runs."""
+        with ExitStack() as stack:
+            for client in self._clients.values():
+                stack.enter_context(client.frozen())
+            yield
+
+    def _put(self, manifest: Manifest) -> None:
+        with self._frozen():
+            self._files.put(manifest, self._seconds())
+
     def _take_in(self) -> None:
         """Record what the files hold now."""
-        manifest = self._files.take()
-        self._files.age(manifest, self._seconds())
+        with self._frozen():
+            manifest = self._files.take()
+            self._files.age(manifest, self._seconds())
         self._show(manifest)
 
     def _show(self, manifest: Manifest) -> None:
