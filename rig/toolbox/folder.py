@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import ClassVar
 
 from rig import plugins
+from rig.budget import parse_json
 from rig.calls import Json, JsonObject
 from rig.errors import RigError, did_you_mean
 from rig.files import read_bytes
@@ -59,7 +60,7 @@ def answer(declared: ToolDeclaration, world: World, /, **arguments: Json) -> Jso
     )
     fitting = []
     for number, answered, text in calls.fetchall():
-        true = json.loads(text)
+        true = parse_json(text)
         if _fits(declared, true, arguments):
             # The very same call comes first, then one not yet answered, else the latest.
             rank = true["arguments"] != arguments, bool(answered), -number if answered else number

@@ -13,8 +13,9 @@ from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 
+from rig.budget import LARGEST_YAML, Budget, parse_json
 from rig.calls import ExecutedCall, Json, JsonObject
-from rig.documents import LARGEST_YAML, YAML_ENDINGS, Lines, from_yaml, read
+from rig.documents import YAML_ENDINGS, Lines, from_yaml, read
 from rig.errors import RigError
 from rig.files import read_text, write
 from rig.methods.base import Checked
@@ -202,7 +203,7 @@ def _record(path: Path, simulator: Simulator) -> bool:
 
 
 def _in_tooltalks_shape(path: Path, text: str, executed: list[ExecutedCall | None]) -> str:
-    source = json.loads(text)
+    source = parse_json(text)
     calls = (call for turn in source["conversation"] for call in turn.get("apis", ()))
     for call, now in zip(calls, executed, strict=True):
         if now is not None and not call.keys() & now.outcome.as_json().keys():
@@ -217,7 +218,7 @@ def _in_written(path: Path, text: str, executed: list[ExecutedCall | None]) -> s
     """
     documents = [document.value for document in read(path)]
     is_yaml = path.suffix in YAML_ENDINGS
-    roots = list(yaml.compose_all(text, Loader=yaml.SafeLoader)) if is_yaml else []
+    roots = list(Budget(str(path)).yaml_nodes(text)) if is_yaml else []
     unrecorded = _unrecorded(path, executed)
     for number, (*above, last), outcome in reversed(unrecorded):
         parent: Any = reduce(lambda value, step: value[step], above, documents[number])
