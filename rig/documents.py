@@ -90,12 +90,14 @@ class DocumentPart:
         return parts
 
     def text(self) -> str:
-        """Return a text that is not empty, or a number as text. Raises RigError for anything else."""
+        """Return a text that is not empty, or a whole number as text. Raises RigError for anything else."""
         value = self.value
-        if isinstance(value, int | float) and not isinstance(value, bool):
+        if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
         if not isinstance(value, str) or not value.strip():
-            raise self.fault(f"needs a text, not {_kind(value)}")
+            # Not as it reads: 1.50 would become 1.5.
+            hint = "; put quotes around it" if isinstance(value, bool | float) else ""
+            raise self.fault(f"needs a text, not {_kind(value)}{hint}")
         return value
 
     def flag(self) -> bool:
@@ -106,7 +108,7 @@ class DocumentPart:
 
     def texts(self) -> list[str]:
         """Return a list of texts; a single text becomes a list of one."""
-        return [self.text()] if isinstance(self.value, str) else [part.text() for part in self.items()]
+        return [part.text() for part in self.items()] if isinstance(self.value, list) else [self.text()]
 
 
 def read(file: Path) -> list[DocumentPart]:
@@ -155,11 +157,31 @@ def from_yaml(text: str, file: Path) -> Iterator[DocumentPart]:
     try:
         yield from _YamlReader(file, budget).documents(budget.yaml(text))
     except yaml.MarkedYAMLError as error:
-        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise RigError(f"{file}{line}: not YAML: {error.problem or error.context}") from error
+        hint, is_at_start = _HINTS.get(error.problem or "", ("", False))
+        mark = error.context_mark if is_at_start and error.context_mark else error.problem_mark
+        line = f", line {mark.line + 1}" if mark else ""
+        raise RigError(f"{file}{line}: not YAML: {error.problem or error.context}{hint}") from error
     except (yaml.YAMLError, ValueError) as error:
         raise RigError(f"{file}: not YAML: {error}") from error
 
+
+_HINTS = {
+    "mapping values are not allowed in this context": (
+        "; if a text has a colon and a blank in it, put the whole text in quotes",
+        False,
+    ),
+    "found character that cannot start any token": (
+        "; put a text that begins with @, `, % or a tab in quotes, and indent with blanks",
+        False,
+    ),
+    "found unexpected end of stream": ("; a quote that opens here is not closed", True),
+    "did not find expected ',' or ']'": (
+        "; a [ that opens here is not closed, or needs quotes",
+        True,
+    ),
+    "did not find expected ',' or '}'": ("; a { that opens here is not closed, or needs quotes", True),
+}
+"""What to do about messages of libyaml, and whether the fault is where the value begins."""
 
 _TAGS = (None, "!", "tag:yaml.org,2002:str", "tag:yaml.org,2002:seq", "tag:yaml.org,2002:map")
 

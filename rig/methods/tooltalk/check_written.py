@@ -28,7 +28,7 @@ from rig.scoring import reasons
 from rig.tasks import turn_number
 from rig.toolbox.diff import differences
 from rig.toolbox.functions import Function
-from rig.toolbox.schemas import is_refusal, refused
+from rig.toolbox.schemas import is_refusal, misformed, refused
 from rig.toolbox.server_world import Servers
 from rig.toolbox.servers import servers_of
 from rig.toolbox.toolbox import Simulator, Toolbox
@@ -88,7 +88,13 @@ def _faults(path: Path, conversation: Conversation, places: list[str], simulator
         tool = tools[truth.name]
         if (refusal := refused(tool, truth.arguments)) is not None:
             needs = any(name not in truth.arguments for name in truth.rules)
-            yield f"{place}: {refusal}{' Give its rule an example.' if needs else ''}"
+            hint = " Give its rule an example." if needs else ""
+            if " string" in refusal and path.suffix in YAML_ENDINGS:
+                hint = " Put quotes around it."
+            yield f"{place}: {refusal}{hint}"
+            return
+        for fault in misformed(tool.parameters, truth.arguments):
+            yield f"{place}: {fault}"
             return
         if truth.exception is not None and is_refusal(tool, truth.exception):
             yield f"{place}: raises {truth.exception!r}, but the arguments fit; take `raises` out"
