@@ -6,7 +6,6 @@ returns, and neither is needed. Whatever you can put right raises `rig.RigError`
 command line prints. Stores are only read, so that a run in progress never waits for a notebook.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, fields
@@ -18,6 +17,7 @@ import click
 from markupsafe import escape
 
 from rig import paths
+from rig.budget import parse_json
 from rig.calls import JsonObject
 from rig.cli.options import click_option, require_one_suite
 from rig.cli.run import carry_out
@@ -162,7 +162,7 @@ def _step(row: Mapping[str, Any]) -> PlayedStep:
     """Return the step of a row of the view `steps`."""
     values = {part.name: row[part.name] for part in fields(PlayedStep)}
     present = {name for name, value in values.items() if value is not None}
-    values |= {name: json.loads(values[name]) for name in present & {"arguments", "response"}}
+    values |= {name: parse_json(values[name]) for name in present & {"arguments", "response"}}
     values |= {name: bool(values[name]) for name in present & {"match", "bad_action"}}
     return PlayedStep(**values)
 

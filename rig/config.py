@@ -18,9 +18,6 @@ AT = "places"
 KEYS = "keys"
 """The table that sets the keys of the live views."""
 
-LARGEST = 1 << 20
-"""The most bytes of a file of settings."""
-
 
 @dataclass(frozen=True, slots=True)
 class Setting:
@@ -54,7 +51,7 @@ def read_settings() -> dict[tuple[str, ...], Setting]:
     settings: dict[tuple[str, ...], Setting] = {}
     for file, is_users in zip(config_files(), (True, False), strict=True):
         if file.exists():
-            values = read_toml(file, LARGEST)
+            values = read_toml(file)
             settings |= {setting.path: setting for setting in _flat(values, (), file, is_users)}
     return settings
 

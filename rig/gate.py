@@ -23,9 +23,6 @@ from rig.metrics import Metric, if_right
 from rig.rates import estimates
 from rig.store import Runs
 
-LARGEST = 1 << 20
-"""The most bytes of a policy."""
-
 _LARGEST_LIMIT = 1e18
 _TOLERANCE = 1e-9
 
@@ -89,7 +86,7 @@ class Policy:
     @classmethod
     def read(cls, path: Path) -> "Policy":
         """Read a policy. Raises RigError that names the key if the policy cannot be used."""
-        values = read_toml(path, LARGEST)
+        values = read_toml(path)
         tables = {tier: values.pop(tier, []) for tier in Tier}
         for key, value in values.items():
             if key not in _KEYS:

@@ -174,6 +174,8 @@ def _check(
     report = method.check(place, world, toolbox)
     if report is None:
         raise RigError(f"{place}: the method {method.name} has no check of its tasks")
+    if not report.tasks and not report.faults:
+        raise RigError(f"{place}: its files hold no conversation; write one into them")
     return report
 
 

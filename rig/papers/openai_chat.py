@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import regex
 
+from rig.budget import PLAIN
 from rig.calls import Json, JsonObject
 from rig.documents import Foreign, Many, from_json, lines_of, parsed, read, to_yaml
 from rig.errors import RigError
@@ -122,7 +123,7 @@ PAPER: Paper = OpenAIChat()
 def _chats(file: Path, replacements: Sequence[_Replacement], faults: list[str]) -> Iterator[Chat]:
     for line in lines_of(file):
         try:
-            value = from_json(line.text, line.where, lines=False)
+            value = line.json(PLAIN, exact=True)
             _chat(value, line.where)
         except RigError as error:
             faults.append(str(error))

@@ -3,7 +3,6 @@
 They are SVG that takes its colours and fonts from the page: right in light, in dark and in print.
 """
 
-import json
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
+from rig.budget import parse_json
 from rig.calls import JsonObject
 from rig.compare.findings import ArmResult, Comparison
 from rig.compare.verdict import VerdictKind
@@ -369,7 +369,7 @@ def refused_texts(transcripts: Iterable[Transcript]) -> list[float]:
 def _shipped(name: str) -> Mapping[str, Any]:
     """Read a file of what was measured on labelled pairs from the package of similarities."""
     text = files("rig.scoring.similarity").joinpath(name).read_text(encoding="utf-8")
-    measured: Mapping[str, Any] = json.loads(text)
+    measured: Mapping[str, Any] = parse_json(text)
     return measured
 
 

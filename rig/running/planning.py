@@ -258,6 +258,8 @@ def plan_tasks(
 ) -> Plan:
     """Plan a new run of tasks that are not read from a suite. Otherwise like `plan`."""
     check_writable(store)
+    if not tasks:
+        raise RigError("the suite holds no conversation; write one into its files")
     chosen = select(tasks, options.only, options.limit, options.part, options.without)
     if options.sweep:
         option, levels = sweeping.swept(options.sweep)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 
 from rig import __version__, opening
+from rig.budget import parse_json
 from rig.calls import JsonObject
 from rig.errors import RigError, counted
 from rig.events import ArmInfo, ConversationInfo, RunStarted, Speed, Where
@@ -70,7 +71,7 @@ def _fingerprint_of(plan: Plan, arm: Arm, models: Mapping[str, Model]) -> JsonOb
         _GRADER: plan.setup.grader.fingerprint,
     }
     named = {f"{part}{name}": value for part, values in parts.items() for name, value in values.items()}
-    fingerprint: JsonObject = json.loads(json.dumps({"rig": __version__, **plan.setup.fingerprint, **named}))
+    fingerprint: JsonObject = parse_json(json.dumps({"rig": __version__, **plan.setup.fingerprint, **named}))
     return fingerprint
 
 
@@ -83,7 +84,7 @@ def _regraded(arm: StoredArm, plan: Plan) -> JsonObject | None:
     if arm.fingerprint is None or arm.grader is None:
         return None
     grading = {f"{_GRADER}{name}": value for name, value in plan.setup.grader.fingerprint.items()}
-    now = json.loads(json.dumps({**_answering(arm.fingerprint), **grading}))
+    now = parse_json(json.dumps({**_answering(arm.fingerprint), **grading}))
     if arm.grader == plan.grader:
         _require_equal(arm.name, arm.fingerprint, now)
         return None

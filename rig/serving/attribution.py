@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import log_softmax
 
+from rig.budget import parse_json
 from rig.calls import Json, JsonObject
 from rig.engine.core.llama import Chunk, DecodeError
 from rig.engine.core.template import TemplateError
@@ -106,7 +107,7 @@ class _Message:
     def of(cls, raw: str) -> "_Message":
         """Restore a server's answer from its stored text (`StreamedAnswer.raw`)."""
         if raw.startswith('{"content": '):
-            value: Any = json.loads(raw)
+            value: Any = parse_json(raw)
             calls = tuple((call["name"], call["arguments"]) for call in value.get("tool_calls", ()))
             return cls(calls, value["content"])
         return cls((), raw)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from sqlite_utils import Database
 
+from rig.budget import parse_json
 from rig.calls import JsonObject
 from rig.errors import RigError
 from rig.events import Speed
@@ -305,7 +306,7 @@ class ScoreReader:
         for score, text in self._database.execute(_COUNTS, ids):
             key = text, *reals.get(score, ())
             if key not in alike:
-                counts = json.loads(text) | dict(key[1:])
+                counts = parse_json(text) | dict(key[1:])
                 alike[key] = {intern(name): counts[name] for name in sorted(counts)}
             counts_by_score[score] = alike[key]
         return counts_by_score
@@ -433,9 +434,9 @@ def _turns(known_turns: str, ends: str, *called: str | None) -> tuple[ScoredTurn
     """Return the turns of a conversation, from `known_turns` and how they ended, both in JSON, and from the
     turns of matching calls and of incorrect actions, each once for each call.
     """
-    numbers = {turn: number for number, turn in enumerate(json.loads(known_turns), 1)}
+    numbers = {turn: number for number, turn in enumerate(parse_json(known_turns), 1)}
     matched, bad = (Counter(map(int, text.split(",")) if text else ()) for text in called)
     return tuple(
         ScoredTurn(turn, numbers.get(turn, turn + 1), due, matched[turn], bad[turn], error)
-        for turn, due, error in sorted(json.loads(ends))
+        for turn, due, error in sorted(parse_json(ends))
     )

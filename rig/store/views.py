@@ -4,12 +4,12 @@ Views hold no data. The writer of a run recreates them if they differ from those
 the migrations. Views with a column for each metric and count follow the runs in the store.
 """
 
-import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from sqlite_utils import Database
 
+from rig.budget import parse_json
 from rig.calls import JsonObject
 from rig.errors import MACHINE
 from rig.metrics import RATE_SQL, Declaration
@@ -188,7 +188,7 @@ def create_temporary_views(database: Database) -> None:
 def _views(database: Database) -> list[tuple[str, str]]:
     """Return the views for the runs of a store, by name, each after those that it reads."""
     rows = database.query("SELECT declaration FROM runs GROUP BY declaration ORDER BY min(rowid)")
-    declarations = [Declaration.from_json(json.loads(row["declaration"])) for row in rows]
+    declarations = [Declaration.from_json(parse_json(row["declaration"])) for row in rows]
     metrics = _distinct(metric.name for declaration in declarations for metric in declaration.metrics)
     metrics = metrics[:_MOST_COLUMNS]
     sides = (name for declaration in declarations for name in declaration.sides(declaration.metrics))
@@ -335,7 +335,7 @@ def _text(value: str) -> str:
 
 def datasette_metadata(store: Path) -> JsonObject:
     """Return Datasette's metadata for a store with this name: descriptions and example queries."""
-    shipped: JsonObject = json.loads(Path(__file__).with_name("datasette.json").read_text(encoding="utf-8"))
+    shipped: JsonObject = parse_json(Path(__file__).with_name("datasette.json").read_text(encoding="utf-8"))
     return {**shipped, "databases": {store.stem: shipped["databases"]["runs"]}}
 
 

@@ -16,6 +16,7 @@ from typing import Any, Literal
 from sqlite_utils import Database
 
 from rig import __version__
+from rig.budget import parse_json
 from rig.calls import Json, JsonObject, Verdict
 from rig.errors import PASSING
 from rig.events import Where
@@ -157,7 +158,7 @@ class RunWriter(AbstractContextManager["RunWriter"]):
         rows = self._database.query(_SIBLINGS, {**self._cell(where), "position": where.arm})
         return {
             (row["turn"], row["step"], row["role"]): Sibling(
-                row["raw"], tuple(json.loads(row["token_ids"])), tuple(json.loads(row["logprobs"]))
+                row["raw"], tuple(parse_json(row["token_ids"])), tuple(parse_json(row["logprobs"]))
             )
             for row in rows
         }

@@ -24,6 +24,7 @@ from typing import Any, TextIO, get_type_hints, overload
 from pydantic import TypeAdapter, ValidationError, create_model
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
+from rig.budget import parse_json
 from rig.calls import Json, JsonObject
 from rig.documents import DocumentPart
 from rig.errors import RigError
@@ -149,7 +150,7 @@ def as_json(value: Any) -> Json:
         raise ValueError(f"it returned something that is not JSON: {error}") from error
     if len(text) > LONGEST:
         raise ValueError(f"it returned {len(text):,} characters, more than {LONGEST:,}")
-    return json.loads(text)
+    return parse_json(text)
 
 
 def place_of(fault: BaseException, within: Path) -> str:

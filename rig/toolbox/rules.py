@@ -4,6 +4,7 @@ A rule applies to an argument in a toolbox ("match": {"day": "datetime"}), or re
 conversation ({"$one_of": ["Oslo", "Bergen"]}), where it can have a value of its own.
 """
 
+import json
 import math
 import re
 from collections import Counter
@@ -300,9 +301,14 @@ def _set(rule: Rule, expected: Json, got: Json) -> bool:
     """Return whether two lists have the same elements, in any order and however often."""
     if not (isinstance(expected, list) and isinstance(got, list)):
         return False
-    return all(any(equal(one, other) for other in got) for one in expected) and all(
-        any(equal(one, other) for one in expected) for other in got
-    )
+    return _contains(got, expected) and _contains(expected, got)
+
+
+def _contains(values: list[Json], others: list[Json]) -> bool:
+    # Most are written alike, so that only the others are compared with all values.
+    written = {json.dumps(value, sort_keys=True) for value in values}
+    left = (other for other in others if json.dumps(other, sort_keys=True) not in written)
+    return all(any(equal(value, other) for value in values) for other in left)
 
 
 def _one_of(rule: Rule, expected: Json, got: Json) -> bool:

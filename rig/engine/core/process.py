@@ -32,6 +32,7 @@ import jinja2.runtime
 import jinja2.sandbox
 import jinja2.utils
 
+from rig.budget import parse_json
 from rig.calls import Json, JsonObject
 
 _MOST_ITEMS = 10_000
@@ -45,7 +46,7 @@ def serve(seconds: int, memory: int, characters: int) -> None:
     limit_memory(memory)
     for line in sys.stdin:
         limit_time(seconds)
-        print(json.dumps(_answer(json.loads(line), characters)), flush=True)
+        print(json.dumps(_answer(parse_json(line), characters)), flush=True)
 
 
 def limit_memory(size: int) -> None:
@@ -314,5 +315,5 @@ def _answered(source: str, question: str) -> tuple[str, str]:
         if _kept[0] > MOST_KEPT:
             _answered.cache_clear()
             _kept[0] = 0
-    answer = json.loads(line)
+    answer = parse_json(line)
     return answer.get("text", ""), answer.get("fault", "")

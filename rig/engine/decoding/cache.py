@@ -26,6 +26,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from rig.budget import parse_json
 from rig.calls import Json
 from rig.engine.core.llama import LlamaContext
 from rig.engine.core.tokenizer import Segment
@@ -81,7 +82,7 @@ class PrefixStore:
     def rates(self, tokens: Segment) -> dict[int, float] | None:
         """Return the rates that `keep_rates` stored for these tokens, or None if they cannot be read."""
         with suppress(OSError, ValueError, TypeError, AttributeError):
-            data = json.loads(self._rates(tokens).read_bytes())
+            data = parse_json(self._rates(tokens).read_bytes())
             return {int(count): float(rate) for count, rate in data.items()}
         return None
 

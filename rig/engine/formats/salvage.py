@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
+from rig.budget import values_at
 from rig.calls import Json, JsonObject
-from rig.files import values_at
 
 RULES = "1"
 """The version of these rules; part of the fingerprint of arms that use them."""

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from outlines.backends.llguidance import LLGuidanceBackend
 from outlines.types import JsonSchema
 
+from rig.budget import parse_json
 from rig.engine.core.llama import LlamaModel
 from rig.engine.core.tokenizer import Tokenizer
 from rig.engine.grammar import lark
@@ -137,7 +138,7 @@ class LLGuidanceGrammar(LLGuidanceBackend):  # type: ignore[misc]
             text = lark.grammar(language, self._specials, free_order=self._free_order)
             # Outlines would guess a grammar's dialect from its content, tools' names included.
             return str(llguidance.LLMatcher.grammar_from_lark(text))
-        checked = {**json.loads(JsonSchema(schema).schema), "x-guidance": lark.json_options(JSON)}
+        checked = {**parse_json(JsonSchema(schema).schema), "x-guidance": lark.json_options(JSON)}
         return str(self.get_json_schema_logits_processor(json.dumps(checked)).grammar)
 
 

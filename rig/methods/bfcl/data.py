@@ -13,10 +13,11 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
+from rig.budget import PLAIN
 from rig.calls import Call, ExecutedCall, JsonObject, Outcome
 from rig.documents import Foreign, Many, json_of, lines_of, parsed
 from rig.errors import RigError, counted
-from rig.files import PLAIN, read_text
+from rig.files import read_text
 from rig.methods.base import Loaded
 from rig.methods.bfcl.forms import INSTRUCTIONS, NO_FORM, VERSION, PromptForm
 from rig.methods.bfcl.literals import written
@@ -229,7 +230,7 @@ class _Identified(Foreign):
 def lines(file: Path, kind: type[BaseModel] = _Identified) -> Iterator[tuple[JsonObject, str]]:
     """Yield the objects of a file of JSON lines, each with its place. Raises RigError, with the line."""
     for line in lines_of(file):
-        value = json_of(line.text, line.where, PLAIN)
+        value = line.json(PLAIN)
         parsed(kind, value, line.where, "an object of BFCL")
         yield value, line.where
 

@@ -7,7 +7,6 @@ import copy
 import inspect
 import re
 import sys
-import tomllib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache, partial
@@ -17,6 +16,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from rig.budget import parse_toml
 from rig.calls import JsonObject
 from rig.documents import DocumentPart
 from rig.errors import RigError
@@ -227,7 +227,7 @@ def _stand_ins() -> dict[str, dict[str, Any]]:
         "loguru": {"logger": SimpleNamespace(**silent)},
         "deepdiff": {"DeepDiff": dict},
         "dotenv": {"load_dotenv": lambda *_, **__: True},
-        "toml": {"load": lambda file: tomllib.loads(file.read())},
+        "toml": {"load": lambda file: parse_toml(file.read())},
         "addict": {"Dict": _Merging},
         "docstring_parser": {"parse": parse_docstring},
     }

@@ -129,6 +129,10 @@ def _conversation(part: DocumentPart, name: str) -> JsonObject:
     name = fields["name"].text() if "name" in fields else name
     forbidden = fields["must_not_call"].texts() if "must_not_call" in fields else []
     turns = [entry for turn in turn_parts(part) for entry in _turn(turn, forbidden)]
+    called = {call["request"]["api_name"] for turn in turns for call in turn.get("apis", ())}
+    if wrong := [name for name in forbidden if name in called]:
+        text = f"{wrong[0]} is called in this conversation; write it in the turns that must not call it"
+        raise fields["must_not_call"].fault(text)
     if not turns:
         raise part.fault("a conversation needs a turn at least")
     due = (call["request"]["api_name"] for turn in turns for call in turn.get("apis", ()))

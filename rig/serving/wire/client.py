@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import httpx
 
 from rig import opening
+from rig.budget import parse_json
 from rig.calls import Json, JsonObject
 from rig.errors import ErrorKind, RigError
 from rig.serving.wire.address import Address
@@ -240,7 +241,7 @@ def message_of(body: bytes) -> str:
 
 def _parsed(body: bytes) -> Json:
     try:
-        value: Json = json.loads(body)
+        value: Json = parse_json(body)
         return value
     except (ValueError, RecursionError) as error:
         begin = body[:60].decode("utf-8", "replace")
