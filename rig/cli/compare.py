@@ -9,7 +9,6 @@ from pathlib import Path
 
 import click
 
-from rig.cli.config import say_what_is_from_file
 from rig.cli.options import AS_JSON, GRADED_BY, MODEL, SHARE, STORE, FloatRange, complete_runs, json_option
 from rig.cli.output import form_of, paint, print_json, print_table, printable, say, terminal_width
 from rig.cli.runs import print_cautions, print_tables
@@ -139,7 +138,6 @@ def command(
     The exit code is 1 if an arm is worse than --fail-if-worse allows, 3 if --fail-if-unsure is given and rig
     cannot tell, and else 0. A verdict holds however unclear texts are decided.
     """
-    say_what_is_from_file(click.get_current_context())
     limit = deciding.limit(question.loss)
     if deciding.curve and (deciding.sequential or limit is not None):
         raise RigError("--curve decides nothing; leave out --sequential and --fail-if-…")
@@ -228,7 +226,6 @@ def report(
       rig report quants other -o both.html      two runs in one report
       rig report latest --format md             Markdown, for a pull request
     """  # noqa: D301 - for click
-    say_what_is_from_file(click.get_current_context())
     if opened and output is None:
         output = Path(f"rig-report-{'-'.join(re.findall('[0-9A-Za-z]+', question.addresses[0]))}.html")
         force = True
