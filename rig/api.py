@@ -201,10 +201,10 @@ class PlayedConversation(ConversationRecord):
 class PlayedArm(FlatRecord):
     """An arm of a run: a model with its settings, and its results.
 
-    `rates` are by the names of the method's metrics, from 0 to 1, empty if nothing is finished; `forms` counts
-    the calls that are in other forms than the family's own, `leaked: ` or `broken: ` and the form; `speed` has
-    tokens, seconds, rates and bytes by name. `fingerprint` is everything that can change an answer, `failure`
-    says why the arm could not go on.
+    `rates` are by the names of the method's metrics, from 0 to 1, empty if nothing is finished; `forms`
+    counts the calls that are in other forms than the family's own, `leaked: ` or `broken: ` and the form;
+    `speed` has tokens, seconds, rates and bytes by name. `fingerprint` is everything that can change an
+    answer, `failure` says why the arm could not go on.
     """
 
     run: str

@@ -212,6 +212,13 @@ class Piece:
 
 OnPiece: TypeAlias = Callable[[Piece], None]
 
+OnRead: TypeAlias = Callable[[int, int], None]
+"""Called before each batch of a prompt with how many of its tokens have been read, and how many there are."""
+
+
+def unheard(read: int, prompt: int) -> None:
+    """Stand for a listener where nobody listens."""
+
 
 @dataclass(slots=True)
 class PendingStep:
@@ -255,12 +262,19 @@ class Model:
         """Whether requests should carry what another model answered."""
         return False
 
-    def prepare(self, opening: Request, slots: int | None, before: Mapping[str, Json] | None = None) -> None:
+    def prepare(
+        self,
+        opening: Request,
+        slots: int | None,
+        before: Mapping[str, Json] | None = None,
+        on_read: OnRead = unheard,
+    ) -> None:
         """Get ready for requests that begin like this one, which has no messages.
 
         `slots`, if given, is the number of slots to use if the model's settings leave it open. `before` is
         the fingerprint from the start of a run that is being resumed: the model answers as it did then, if it
-        still can. The fingerprint is complete only after this.
+        still can. `on_read` hears how much is read of the beginning that all prompts share, and may raise to
+        give up. The fingerprint is complete only after this.
         """
 
     def obstacle(self, opening: Request) -> str | None:

@@ -154,6 +154,11 @@ def rate(per_second: float | None) -> str:
     return f"{per_second:.0f}" if per_second >= 10 else f"{per_second:.1f}"
 
 
+def read_so_far(read: int, prompt: int) -> str:
+    """Return how much of a prompt is read: `  512 of 3,450 tokens (15%)`."""
+    return f"{read:>{len(f'{prompt:,}')},} of {prompt:,} tokens ({100 * read // max(prompt, 1)}%)"
+
+
 def clock_time(seconds: float) -> str:
     """Return a duration as minutes and seconds, with hours if there are any."""
     minutes, rest = divmod(round(seconds), 60)

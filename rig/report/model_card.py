@@ -23,6 +23,7 @@ from rig.displays.summary import contention_notes
 from rig.displays.table import inert, markdown
 from rig.displays.texts import file_size, printable, rate
 from rig.documents import to_yaml
+from rig.engine.files.registry import entry_of
 from rig.errors import RigError, counted
 from rig.files import json_text, read_json
 from rig.metrics import Counts, Metric
@@ -129,7 +130,9 @@ def _subject(arm: ArmResult) -> JsonObject:
     names = ("file", "file_sha256", "file_bytes", "architecture", "quantization", "adapter", "adapter_sha256")
     subject = {name: value for name in names if (value := arm.fingerprint.get(f"model.{name}"))}
     title = " + ".join(subject[name] for name in ("file", "adapter") if name in subject)
-    return {"name": title or arm.arm, **subject, "made_from": arm.made_from}
+    entry = entry_of(subject.get("file_sha256", ""))
+    about = {"licence": entry.licence, "origin": entry.origin} if entry else {}
+    return {"name": title or arm.arm, **subject, **about, "made_from": arm.made_from}
 
 
 def _verdict(pair: ArmPair, comparison: Comparison) -> JsonObject:
@@ -287,7 +290,12 @@ def facts(card: JsonObject) -> JsonObject:
     adapter = (
         f"{subject['adapter']}, SHA-256 {subject.get('adapter_sha256')}" if subject.get("adapter") else ""
     )
-    told = {"adapter": adapter, "made from": subject.get("made_from")}
+    told = {
+        "adapter": adapter,
+        "made from": subject.get("made_from"),
+        "licence": subject.get("licence"),
+        "origin": subject.get("origin"),
+    }
     return {
         "file": subject["name"],
         "SHA-256": subject.get("file_sha256", "-"),

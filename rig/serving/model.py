@@ -16,7 +16,18 @@ from rig.engine.files.sampling import sampling_for_server
 from rig.engine.formats.base import AnswerFormat, PlainFormat, RigFormat, prediction
 from rig.engine.prompt import conversation
 from rig.errors import SERVER, ErrorKind, RigError, counted
-from rig.models import Model, Notify, OnPiece, PendingStep, Piece, Prediction, Request, Usage
+from rig.models import (
+    Model,
+    Notify,
+    OnPiece,
+    OnRead,
+    PendingStep,
+    Piece,
+    Prediction,
+    Request,
+    Usage,
+    unheard,
+)
 from rig.plugins import registered
 from rig.serving.answers import ServedFormat, StreamedAnswer
 from rig.serving.dialects.base import Dialect, Identity
@@ -113,7 +124,13 @@ class ServedModel(Model):
             "n_seq": self.slots,
         }
 
-    def prepare(self, opening: Request, slots: int | None, before: Mapping[str, Json] | None = None) -> None:
+    def prepare(
+        self,
+        opening: Request,
+        slots: int | None,
+        before: Mapping[str, Json] | None = None,
+        on_read: OnRead = unheard,
+    ) -> None:
         """Set how many requests are made at once, and check the tools. Raises RigError."""
         self._slots = _slots(self.settings, self.identity, slots)
         self.form(opening)

@@ -12,7 +12,7 @@ from rig.calls import Outcome, StepPlace, Verdict
 from rig.displays import signs, steps
 from rig.displays.signs import Sign
 from rig.displays.steps import Back, Called, CallVerdict, Lengths, Piece, Returned, TurnHeading
-from rig.displays.texts import LIMIT, Clip, clip
+from rig.displays.texts import LIMIT, Clip, clip, read_so_far
 from rig.errors import counted
 from rig.models import Prediction
 from rig.tasks import ASSISTANT
@@ -186,7 +186,7 @@ RESPONSE_LINES = 3
 CALL_LINES = 12
 THOUGHT_LINES = 1
 READING_BAR = 10
-READING = 56
+READING = 60
 """The width in cells from which a bar shows how much of a prompt is read."""
 
 
@@ -247,7 +247,7 @@ class DraftBlock:
         words: Span = ("reads the prompt", Tint.MUTED)
         if not prompt or self._form.text < READING:
             return (words,)
-        amount: Span = (f"  {read:>{len(f'{prompt:,}')},} of {prompt:,} tokens", Tint.MUTED)
+        amount: Span = (f"  {read_so_far(read, prompt)}", Tint.MUTED)
         return (words, ("  ", Tint.PLAIN), *progress(read, prompt, READING_BAR), amount)
 
 

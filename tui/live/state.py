@@ -87,6 +87,8 @@ class ArmState:
 
     info: ArmInfo
     loading: bool = False
+    read: tuple[int, int] = (0, 0)
+    """While it gets ready: the tokens read of the beginning of all its prompts, and how many these are."""
     counts: Counts | None = None
     speed: Speed | None = None
     failure: str | None = None
@@ -189,9 +191,11 @@ class RunState:
                 self._run_started(event)
             case events.ArmStarted():
                 self.arm(event.arm).loading = True
+            case events.PromptRead():
+                self.arm(event.arm).read = event.read, event.prompt
             case events.ArmReady():
                 arm = self.arm(event.arm)
-                arm.info, arm.loading = event.info, False
+                arm.info, arm.loading, arm.read = event.info, False, (0, 0)
             case events.ArmFinished():
                 self._arm_finished(event)
             case events.RunFinished():
@@ -292,7 +296,7 @@ class RunState:
     def _arm_finished(self, event: events.ArmFinished) -> None:
         arm = self.arm(event.arm)
         arm.counts, arm.speed = event.counts, event.speed
-        arm.loading, arm.failure = False, event.failure
+        arm.loading, arm.read, arm.failure = False, (0, 0), event.failure
         if event.decided and not arm.evidence.endswith(event.decided):  # a curve has its picture before it
             arm.evidence = event.decided
         for where in [
