@@ -88,6 +88,14 @@ class ServedModel(Model):
         return f"{identity.model} by {build}, {size}, {tools}"
 
     @property
+    def adaptations(self) -> tuple[str, ...]:
+        """What rig, or the server's template, does to prompts that a person should know of."""
+        if not self.takes_tools:
+            return self._template.adaptations
+        is_dated = self._template.is_dated
+        return ("its template writes today's date, not the conversation's",) if is_dated else ()
+
+    @property
     def fingerprint(self) -> Mapping[str, Json]:
         """The server's identity and the settings that requests have."""
         settings, identity = self.settings, self.identity
@@ -172,7 +180,8 @@ class ServedModel(Model):
     def whole(self, body: JsonObject) -> tuple[StreamedAnswer, JsonObject]:
         """Ask for an unstreamed answer. Returns it and its inside (`Dialect.inside`). Raises ServerFault."""
         asked = {name: value for name, value in body.items() if name != "stream_options"}
-        answer, inside = StreamedAnswer(), {}
+        answer = StreamedAnswer()
+        inside: JsonObject = {}
         for event in self._events({**asked, "stream": False, **self.dialect.insight}):
             answer.take(event)
             inside = inside or self.dialect.inside(event)

@@ -61,7 +61,8 @@ def load(url: str, settings: EngineSettings, notify: Notify, *, probing: bool = 
             notify(f"{address}: prompts leave this machine, for {address.host}")
         dialect = _dialect(client, settings.dialect)
         model = ServedModel(client, dialect, identify(client, dialect), settings, notify)
-        notify(f"{address}: {model.line}")
+        for line in (model.line, *model.adaptations):
+            notify(f"{address}: {line}")
         if probing:
             _probe(model, notify)
         client.tell = _silent  # in a run, threads that wait say so themselves
