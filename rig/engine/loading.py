@@ -44,6 +44,8 @@ def load(
     `n_outputs` is the number of tokens per sequence whose logits one batch can give.
     """
     info = inspect(path)
+    if info.other:
+        raise RigError(f"{path}: {info.other}, which writes no text; give a model that chats")
     if info.layers is not None and not 1 <= info.layers <= MAX_LAYERS:
         raise RigError(
             f"{path}: damaged: its header claims {info.layers:,} layers; llama.cpp takes 1 to {MAX_LAYERS}"
