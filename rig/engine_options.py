@@ -264,3 +264,10 @@ class EngineOptions:
         verbs="judge",
         recorded="never",
     )
+    thorough: bool = option(
+        False,
+        "Probe a server before a run for as long as it takes, instead of at most 20 s.",
+        SERVERS,
+        verbs="judge",
+        recorded="never",
+    )

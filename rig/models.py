@@ -6,6 +6,7 @@ The llama.cpp engine, the oracle and the scripted models of the tests are used i
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Literal, TypeAlias
 
 from rig.calls import Call, Json, JsonObject, Outcome
@@ -92,7 +93,8 @@ class Request:
     engine can keep their state; `context` (place, time, user) is the same within a conversation. With
     `several_calls`, the caller executes all calls of a message; otherwise a model may make only one. With
     `in_words` the answer is plain text: the prompt shows no tools, and no grammar restricts the answer.
-    `sibling` is what another arm answered here: it can speed an answer up, and never changes it.
+    `sibling` is what another arm answered here: it can speed an answer up, and never changes it. `now` is the
+    time of the conversation, for chat templates that write the date; None if it has none.
     """
 
     key: StepKey
@@ -104,6 +106,7 @@ class Request:
     several_calls: bool = False
     in_words: bool = False
     sibling: Sibling | None = None
+    now: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,7 @@ def show_info(gguf: GgufInfo, entry: Entry | None, adapter: AdapterInfo | None, 
     }
     print_facts(facts)
     click.echo("\n--fit says what memory it takes, with --n-ctx, --parallel and --kv as you like")
-    show_tools(source)
+    show_tools(source, gguf.other)
     own = gguf.chat_template or template_of(family_of(gguf))
     of_registry = " (the registry's)" if own and not gguf.chat_template else ""
     others = ((f" {name}", text) for name, text in gguf.other_templates.items())
@@ -177,10 +177,16 @@ def _template(source: str | None) -> ChatTemplate:
     return ChatTemplate(source)
 
 
-def show_tools(source: str | None) -> None:
-    """Print the form of tool calls, the template's faults, and a call as the model sees and writes it."""
+def show_tools(source: str | None, other: str = "") -> None:
+    """Print the form of tool calls, the template's faults, and a call as the model sees and writes it.
+
+    `other` says what the file holds instead of a model that writes text.
+    """
     click.echo("\nTool calls:")
     try:
+        if other:
+            say(f"none: it is {other}, which writes no text")
+            return
         template = _template(source)
         native = native_of(template)
     except RigError as error:

@@ -309,7 +309,7 @@ def import_(
     for note in listing.notes:
         say(note, err=True)
     say(f"{file}: {listing.form}'s form, {counted(len(listing.tools), 'tool')}")
-    rows = [(tool.name, _kind(tool), tool.description) for tool in listing.tools]
+    rows = [(tool.name, _kind(tool), " ".join(tool.description.split())) for tool in listing.tools]
     print_table(("tool", "kind", "description"), rows)
     if target is not None:
         say(f"written to {target}")

@@ -44,6 +44,8 @@ def load(
     `n_outputs` is the number of tokens per sequence whose logits one batch can give.
     """
     info = inspect(path)
+    if info.other:
+        raise RigError(f"{path}: {info.other}, which writes no text; give a model that chats")
     if info.layers is not None and not 1 <= info.layers <= MAX_LAYERS:
         raise RigError(
             f"{path}: damaged: its header claims {info.layers:,} layers; llama.cpp takes 1 to {MAX_LAYERS}"
@@ -107,7 +109,7 @@ def load(
         tokenizer = Tokenizer(loaded.model)
         template = _template(source, settings.chat_template or info.path, tokenizer)
         chosen = choose(settings, template)
-        for remark in chosen.remarks:
+        for remark in (*chosen.remarks, *template.adaptations):
             notify(f"{name}: {remark}")
         can_think = settings.thinking != "off" and "thinking" in chosen.fingerprint
         if can_think and not sampling.draws and (warning := _warning_of_loops(info)):
@@ -240,7 +242,7 @@ def _fingerprint(
         **({"made_from": info.origin.as_json()} if info.origin else {}),
         **chosen.fingerprint,
         "chat_template_sha256": hashlib.sha256(template_source.encode()).hexdigest(),
-        "chat_roles": {"system": template.system, "tool": template.tool, "repeats": template.repeats},
+        "chat_roles": template.roles,
         **grammar.fingerprint(settings, chosen.salvage_rules),
         "fast_forward": settings.fast_forward,
         **engine_fingerprint(settings),

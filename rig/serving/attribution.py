@@ -28,9 +28,10 @@ from rig.engine.formats.base import Reading
 from rig.engine.formats.salvage import AnswerError, read_answer
 from rig.errors import SERVER, ErrorKind
 from rig.models import Model, Prediction, Request
+from rig.serving.answers import CALL
 from rig.serving.dialects.base import ScoredToken
 from rig.serving.model import ServedModel
-from rig.serving.probes import CALL, THINKING
+from rig.serving.probes import THINKING
 from rig.serving.wire.client import ServerFault
 
 CauseKind: TypeAlias = Literal[

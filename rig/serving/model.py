@@ -99,6 +99,14 @@ class ServedModel(Model):
         return f"{identity.model} by {build}, {size}, {tools}"
 
     @property
+    def adaptations(self) -> tuple[str, ...]:
+        """What rig, or the server's template, does to prompts that a person should know of."""
+        if not self.takes_tools:
+            return self._template.adaptations
+        is_dated = self._template.is_dated
+        return ("its template writes today's date, not the conversation's",) if is_dated else ()
+
+    @property
     def fingerprint(self) -> Mapping[str, Json]:
         """The server's identity and the settings that requests have."""
         settings, identity = self.settings, self.identity
@@ -189,10 +197,12 @@ class ServedModel(Model):
     def whole(self, body: JsonObject) -> tuple[StreamedAnswer, JsonObject]:
         """Ask for an unstreamed answer. Returns it and its inside (`Dialect.inside`). Raises ServerFault."""
         asked = {name: value for name, value in body.items() if name != "stream_options"}
-        answer, inside = StreamedAnswer(), {}
+        answer = StreamedAnswer()
+        inside: JsonObject = {}
         for event in self._events({**asked, "stream": False, **self.dialect.insight}):
             answer.take(event)
-            inside = self.dialect.inside(event)
+            inside = inside or self.dialect.inside(event)
+        answer.end()
         return answer, inside
 
     def streamed(self, body: JsonObject) -> StreamedAnswer:
@@ -200,10 +210,11 @@ class ServedModel(Model):
         answer = StreamedAnswer()
         for event in self._events(body):
             answer.take(event)
+        answer.end()
         return answer
 
-    def _events(self, body: JsonObject) -> Iterator[JsonObject]:
-        return self.client.stream(CHAT, body, _BODY + _BODY_PER_TOKEN * body["max_tokens"])
+    def _events(self, body: JsonObject, tell: Notify | None = None) -> Iterator[JsonObject]:
+        return self.client.stream(CHAT, body, _BODY + _BODY_PER_TOKEN * body["max_tokens"], tell)
 
     def count(self, body: JsonObject) -> int:
         """Return how many tokens the server counts in the prompt of a request; 0 if it does not say."""
@@ -274,17 +285,18 @@ class ServedModel(Model):
             first: float | None = None
             fault: ServerFault | None = None
             try:
-                for event in self._events(self.body(request)):
+                for event in self._events(self.body(request), tell):
                     text, is_thought = answer.take(event)
                     if text:
                         first = first or perf_counter()
                         tell(Piece(text, tokens=1, thought=is_thought))
-                if answer.finish is None:
-                    raise ServerFault(ErrorKind.CONNECTION, "the answer ended without saying that it has")
+                answer.end()
             except Unreachable as error:
                 fault = self._wait_for_server(error, tell)
             except ServerFault as error:
-                fault = error
+                # What is lost after the end of an answer is no part of it.
+                is_lost = error.kind in (ErrorKind.CONNECTION, ErrorKind.TIMEOUT)
+                fault = None if answer.finish is not None and is_lost else error
             if fault is None or fault.kind not in _RETRIED or trial == TRIES or fault.is_final:
                 break
             tell(f"{fault}; asked again ({trial + 1} of {TRIES})")
@@ -329,8 +341,9 @@ class ServedModel(Model):
         self, request: Request, answer: StreamedAnswer, usage: Usage, fault: ServerFault | None
     ) -> Prediction:
         failure = (fault.kind, str(fault)) if fault else None
-        if failure is None and answer.finish == "length":
-            tokens, limit = answer.tokens("completion_tokens"), self.settings.max_tokens
+        tokens, limit = answer.tokens("completion_tokens"), self.settings.max_tokens
+        is_cut = answer.finish == "length" or (answer.finish is None and tokens >= limit)
+        if failure is None and is_cut:
             failure = ErrorKind.TRUNCATED, f"incomplete after {tokens or limit} tokens"
             if 0 < tokens < limit:
                 failure = ErrorKind.CONTEXT, f"the server ended the answer after {tokens} of {limit} tokens"

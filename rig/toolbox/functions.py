@@ -204,6 +204,8 @@ class _Apart(io.TextIOBase):
 
 
 _SECTIONS = re.compile(r"\n\s*(?:Args|Arguments|Parameters|Returns|Raises):\s*\n")
+_WRAPPED = re.compile(r"(?<=\S)[ \t]*\n(?!\d+[.)])(?=\w)")
+"""Where a line goes on in the next one: not before an empty line, an item of a list, or an indented line."""
 """Matches where the description in a docstring ends."""
 _ARGUMENT = re.compile(r"^\s*(\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)$")
 
@@ -302,7 +304,7 @@ def _own(
         raise RigError(f"{where}: match names {unknown[0]}, which is not an argument")
     declared = ToolDeclaration(
         name=name,
-        description=" ".join(_SECTIONS.split(doc)[0].split()),
+        description=_WRAPPED.sub(" ", _SECTIONS.split(doc)[0].strip()),
         parameters=schema,
         action=_acts(function) if action is None else action,
         returns=returns,

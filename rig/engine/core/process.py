@@ -6,7 +6,7 @@ never asked the same question twice: contents of messages are not part of the qu
 ask the same.
 
 What templates can use is Jinja2's immutable sandbox, and what transformers adds to it
-(`transformers.utils.chat_template_utils`), byte for byte; but there is no real clock.
+(`transformers.utils.chat_template_utils`), byte for byte; but the clock is the conversation's.
 """
 
 import atexit
@@ -86,19 +86,20 @@ class _Compiled:
         extensions = [_GenerationTag, jinja2.ext.loopcontrols]
         environment = _Sandbox(trim_blocks=True, lstrip_blocks=True, extensions=extensions)
         environment.filters["tojson"] = _to_json
-        environment.globals.update(
-            raise_exception=_raise, strftime_now=_no_clock, namespace=_Namespace, dict=_Dictionary()
-        )
+        environment.globals.update(raise_exception=_raise, namespace=_Namespace, dict=_Dictionary())
         self._template = environment.from_string(source)
         undeclared = jinja2.meta.find_undeclared_variables(environment.parse(source))
-        self._dated = {"datetime": _no_clock("%b %d %Y")} if "datetime" in undeclared else {}
+        self._is_dated = "datetime" in undeclared
         # Templates of FireFunction's age take declarations as text, and do not ask whether there are any.
         self._has_functions = "functions" in undeclared and "functions is defined" not in source
 
     def render(self, question: JsonObject) -> str:
         """Return what the template makes of messages and declarations. A template can raise anything."""
         tools = question["tools"]
-        values = {**self._dated, **question["given"]}
+        now = datetime.fromisoformat(question["now"])
+        values = {"strftime_now": now.strftime, **question["given"]}
+        if self._is_dated:
+            values.setdefault("datetime", now.strftime("%b %d %Y"))
         if tools:
             values["tools"] = _as_data(tools)
         if self._has_functions:
@@ -199,11 +200,8 @@ def _raise(message: str) -> Any:
     raise jinja2.TemplateError(message)
 
 
-def _no_clock(form: str) -> str:
-    """Format a fixed date, so that prompts with today's date, and so their answers, stay the same."""
-    return datetime(2024, 7, 26).strftime(form)  # noqa: DTZ001 - no zone is meant
-
-
+NO_CLOCK = datetime(2024, 7, 26)  # noqa: DTZ001 - no zone is meant
+"""The date for conversations that have none, so that prompts, and so their answers, stay the same."""
 SECONDS = 5
 """Seconds of computing for one question. Real templates take milliseconds."""
 MEMORY_BYTES = 1 << 30
@@ -226,14 +224,16 @@ def render(
     messages: Sequence[JsonObject] | None = None,
     tools: Sequence[JsonObject] = (),
     variables: Mapping[str, Json] | None = None,
+    now: datetime | None = None,
 ) -> str:
     """Return what a template makes of messages and declarations with these variables. Raises TemplateError.
 
-    Without messages, it is only compiled.
+    Without messages, it is only compiled. `now` is the date that it can write.
     """
     question: JsonObject = {"source": source}
     if messages is not None:
         question |= {"messages": list(messages), "tools": list(tools), "given": dict(variables or {})}
+        question["now"] = (now or NO_CLOCK).isoformat()
     text, fault = _answered(source, json.dumps(question))
     if fault:
         raise TemplateError(fault)
