@@ -22,6 +22,8 @@ PARTS = {
     "sunrise": "morning",
     "sunset": "evening",
 }
+HOURS = {"morning": ((0, 12),), "afternoon": ((12, 19),), "evening": ((17, 24), (0, 5))}
+"""The hours of each part of the day."""
 UNITS = vocabulary("day week weekend month year quarter semester term season time")
 WHICH = {
     "this": ("this",),
@@ -366,3 +368,10 @@ def in_part(facts: Iterable[Fact]) -> list[Fact]:
             fitting = frozenset(v for v in fact.values if isinstance(v, tuple) and (v[0] >= 12) == late)
             facts[place] = replace(fact, values=fitting or fact.values)
     return facts
+
+
+def is_in_part(clock: Fact, part: Fact) -> bool:
+    """Return whether a fact is a time of day in a part of the day: 9:00 in the morning."""
+    hours = [value[0] for value in clock.values if clock.sort is Sort.CLOCK and isinstance(value, tuple)]
+    spans = [span for value in part.values for span in HOURS[str(value)]]
+    return any(lower <= hour < upper for hour in hours for lower, upper in spans)

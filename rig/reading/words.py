@@ -1,6 +1,7 @@
 """Bring the words of a text to one form, and set its greeting and signature apart."""
 
 import re
+import unicodedata
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -172,6 +173,10 @@ def words_of(text: str) -> tuple[Word, ...]:
 
 
 FUNCTION_WORDS = vocabulary(
+    "bei beim nach vor aus dienstag donnerstag mittwoch freitag samstag sonntag montag die "
+    "dla przez jak sa dzis dzisiaj jutro mnie moja twoja prosze dziekuje o godzinie "
+    "icin ile bugun yarin aksam sabah ben sen cok mi tesekkurler lutfen "
+    "cho toi ban khong duoc nay voi cua mot hai luc gio ngay "
     "de der das und ist nicht ein eine einen einem einer kein keine zum zur mit fur auf von bei beim "
     "ich wir ihr wird haben "
     "sind bitte heute morgen kann auch noch schon dem den des uhr "
@@ -198,24 +203,25 @@ ENGLISH = vocabulary(
     "me can by from he she they his her there what when where how if or but"
 )
 _WORD = re.compile(r"[^\W\d_]+")
-_OTHER_SCRIPT = re.compile(r"[Ͱ-ӿԀ-ࣿऀ-ॿ぀-ヿ一-鿿가-힯]")
 _ELIDED = re.compile(r"\b(?:l|d|j|n|qu|c|s)'(?=[aeiouyhéèêà])", re.I)
 
 
-def is_foreign(text: str) -> bool:
-    """Return whether a text is in another language, judged by its small words and its script."""
-    words = [folded(word) for word in _WORD.findall(_ELIDED.sub("le ", text))]
-    script = len(_OTHER_SCRIPT.findall(text))
-    if script > sum(map(len, words)) / 2:
+def is_foreign(text: str, *, is_name: bool = False) -> bool:
+    """Return whether a text is in another language than English, judged by its script, its accents and its
+    small words. Those of names count for nothing: Los Angeles.
+    """
+    words = _WORD.findall(unicodedata.normalize("NFC", _ELIDED.sub("le ", text)))
+    if sum(map(_is_of_other_script, words)) * 2 > len(words):
         return True
-    native = sum(word in FUNCTION_WORDS or word in TELLING for word in words)
-    english = sum(word in ENGLISH or (word not in FUNCTION_WORDS and is_common(word)) for word in words)
-    return native > english
+    bases = [folded(word) for word in words]
+    native = sum(base in FUNCTION_WORDS or base in TELLING for base in bases) * (not is_name)
+    accented = sum(not word.isascii() for word in words)
+    english = sum(base in ENGLISH or (base not in FUNCTION_WORDS and is_common(base)) for base in bases)
+    return max(native, accented) > english
 
 
-def is_small(word: str) -> bool:
-    """Return whether it is one of the small words that show a language, or a Japanese ending."""
-    return word in FUNCTION_WORDS or all("぀" <= letter <= "ゟ" for letter in word)
+def _is_of_other_script(word: str) -> bool:
+    return not unicodedata.name(word[0], "").startswith("LATIN")
 
 
 POLITE = vocabulary(
