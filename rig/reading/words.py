@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from rig.reading.characters import emoji, readable, repaired
@@ -21,7 +21,8 @@ MAX_WORDS = 512
 """The most words of a text that are read at once; long texts are read piece by piece."""
 
 _TOKEN = re.compile(
-    r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}:\d{2}(?::\d{2})?|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
+    r"\d{4}-\d{1,2}-\d{1,2}(?!\d)|\d{1,2}:\d{2}(?::\d{2})?(?![\d:])|\d+(?::\d+)+"
+    r"|\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?"
     r"|[不没]|(?:(?![不没])[一-鿿々])+|ません|ない|なかった|(?:(?!ません|ない|なかった)[぀-ゟ])+|[゠-ヿ]+"
     r"|[^\W\d_]+(?:'[^\W\d_]+)*|[$€£%#@]|\n|[.!?,;:()/\-–—、。！？]"
 )
@@ -84,6 +85,8 @@ class Word:
     first: bool = False
     joined: bool = False
     acronym: bool = False
+    place: tuple[int, int] = field(default=(0, 0), compare=False)
+    """Where it begins and ends in the text that was read."""
 
     @property
     def is_number(self) -> bool:
@@ -156,13 +159,14 @@ def words_of(text: str) -> tuple[Word, ...]:
         raw = match.group()
         joined, end = match.start() == end, match.end()
         if not raw[0].isalpha():
-            words.append(Word(raw, raw, joined=joined))
+            words.append(Word(raw, raw, joined=joined, place=match.span()))
             abbreviated = raw == "." and words[-2:-1] != [] and words[-2].text in ABBREVIATED
             first = first or (raw in ".!?\n" and not abbreviated)
             continue
         bare = raw.removesuffix("'s").removesuffix("'S").removesuffix("'")
         acronym = len(bare) > 1 and bare.isupper() and not loud
-        word = Word(folded(bare), stem(bare), bare[0].isupper() and not loud, first, joined, acronym)
+        capital = bare[0].isupper() and not loud
+        word = Word(folded(bare), stem(bare), capital, first, joined, acronym, match.span())
         first = False
         # The "rd" of "3rd" is not a road.
         long = None if joined and words and words[-1].is_number else abbreviations().get(word.text)
