@@ -210,9 +210,9 @@ def canonical(sentence: str) -> tuple[str, bool]:
 def _clauses(sentence: str, number: int) -> Iterator[Clause]:
     text, requested = canonical(sentence)
     words = words_of(text)
-    scan = Scan(words)
+    scan, stated = facts_of(words)
     facts: dict[int, list[Fact]] = {}
-    for fact in in_part(chain(dates(scan), clocks(scan), quantities(scan))):
+    for fact in stated:
         facts.setdefault(fact.said.start, []).append(fact)
     asks = not requested and _asks(words)
     runs: list[list[Atom]] = [[]]
@@ -230,6 +230,26 @@ def _clauses(sentence: str, number: int) -> Iterator[Clause]:
     for atoms, link in zip(runs, links, strict=True):
         if atoms:
             yield Clause(tuple(atoms), link, asks, number)
+
+
+def facts_of(words: Sequence[Word]) -> tuple[Scan, list[Fact]]:
+    """Return the facts that words state, and which words these are."""
+    scan = Scan(words)
+    return scan, in_part(chain(dates(scan), clocks(scan), quantities(scan)))
+
+
+def retold(text: str, other: str) -> tuple[str, str]:
+    """Return two texts with the facts that both state in the words of the first."""
+    texts = [repaired(one) for one in (text, other)]
+    (_, facts), (scan, others) = (facts_of(words_of(one)) for one in texts)
+    parts, end = [], 0
+    for fact in sorted(others, key=lambda fact: fact.said.start):
+        start = scan.words[fact.said.start].place[0]
+        same = next((one for one in facts if one.agrees(fact)), None)
+        if same is not None and start >= end:
+            parts += [texts[1][end:start], same.shown]
+            end = scan.words[fact.said.end - 1].place[1]
+    return texts[0], "".join((*parts, texts[1][end:]))
 
 
 def _asks(words: Sequence[Word]) -> bool:
