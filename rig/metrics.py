@@ -32,6 +32,22 @@ of another count is by how much that count would change if they were right.
 """
 
 
+UNPLAYED = "unplayed"
+"""The count of tasks that an arm did not play because of how others or it did. The rates of what it did play
+are then biased: it skips what the first arm got wrong. So counts that have it have no rates, only bounds.
+"""
+
+
+def nothing_played(planned: int) -> Counts:
+    """Return the counts of an arm that has played none of the tasks, of which results choose some."""
+    return {UNPLAYED: planned}
+
+
+def with_score(sums: Counts, counts: Counts) -> Counts:
+    """Return the sums of an arm with the counts of one more task."""
+    return total((sums, counts, {UNPLAYED: -1} if UNPLAYED in sums else {}))
+
+
 def if_right(counts: Counts) -> Counts:
     """Return the counts as they would be if everything unclear were right."""
     return {name: value + counts.get(f"{UNCLEAR}.{name}", 0) for name, value in counts.items()}
@@ -65,11 +81,21 @@ class Metric(NamedTuple):
         return self.label or self.noun
 
     def rate(self, counts: Counts) -> float | None:
-        """Return the rate of these counts; None if there is nothing to divide by."""
+        """Return the rate of these counts; None if there is nothing to divide by, or tasks are `UNPLAYED`."""
+        if counts.get(UNPLAYED):
+            return None
         return rate(counts.get(self.numerator, 0), counts.get(self.denominator, 0))
 
     def bounds(self, counts: Counts) -> tuple[float, float] | None:
-        """Return the least and the greatest rate that unclear texts allow; None if they cannot change it."""
+        """Return the least and the greatest rate that unclear texts and unplayed tasks allow; None if nothing
+        can change it, or nothing bounds it.
+        """
+        if unplayed := counts.get(UNPLAYED):
+            if self.denominator != TASKS or self.format != "percent":
+                return None
+            ends = [side.get(self.numerator, 0) for side in (counts, if_right(counts))]
+            planned = counts.get(TASKS, 0) + unplayed
+            return min(ends) / planned, (max(ends) + unplayed) / planned
         least, most = self.rate(counts), self.rate(if_right(counts))
         if least is None or most is None or least == most:
             return None

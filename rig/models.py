@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from rig.calls import Call, Json, JsonObject, Outcome
 from rig.errors import ErrorKind
@@ -236,6 +236,13 @@ Notify: TypeAlias = Callable[[str], None]
 """Called with one line that a person should know but that is not part of the result."""
 
 
+class Memory(NamedTuple):
+    """The bytes that a model's weights, KV cache and compute buffers take, in main memory and on all GPUs."""
+
+    main: int
+    device: int | None = None
+
+
 class Model:
     """Anything that predicts. Not thread-safe unless an implementation says so.
 
@@ -259,6 +266,11 @@ class Model:
     def slots(self) -> int:
         """How many steps the model can predict at once."""
         return self._slots
+
+    @property
+    def memory(self) -> "Memory | None":
+        """What the model takes; None if that is unknown, as where it computes elsewhere."""
+        return None
 
     @property
     def uses_siblings(self) -> bool:

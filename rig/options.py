@@ -106,11 +106,11 @@ class RunOptions:
         several=True,
         listed=True,
     )
-    until: Literal["verdict"] | None = option(
+    until: Literal["verdict", "verdict-in-suite"] | None = option(
         None,
         "Play conversations in a random order (--seed), and drop each arm as soon as it is clear whether it"
-        " loses as much as --loss compared with the first. What the first gets wrong is played only if it"
-        " matters.",
+        " loses as much as --loss compared with the first: in conversations like these, or in this suite"
+        " alone, which says less of the files. What the first gets wrong is played only if it matters.",
         CONVERSATIONS,
     )
     loss: float = option(

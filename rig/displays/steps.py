@@ -9,7 +9,7 @@ from rig.calls import Call, CallPlace, ExecutedCall, Outcome, StepPlace, Verdict
 from rig.displays import signs
 from rig.displays.signs import Sign
 from rig.displays.texts import Clip, clip, clip_json
-from rig.errors import counted
+from rig.errors import ErrorKind, counted
 from rig.metrics import Counts, Declaration
 from rig.models import LEAKED, Prediction
 from rig.store import Transcript
@@ -228,6 +228,8 @@ def ended(declaration: Declaration, counts: Counts, errors: Mapping[str, int]) -
         error=bool(errors),
     )
     kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(errors.items()))
+    if sign is signs.ERRED and ErrorKind.CALL_CAP in errors:
+        sign = signs.CAPPED
     return Ended(sign, "; ".join(filter(None, (declaration.text(counts), kinds))))
 
 

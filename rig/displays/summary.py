@@ -13,7 +13,7 @@ from rig.displays.texts import UNKNOWN, clip, estimate, measured, mebibytes, per
 from rig.errors import listed
 from rig.events import Speed
 from rig.limits import LIMITS, CutAnswers
-from rig.metrics import TASKS, UNCLEAR, Counts, Declaration
+from rig.metrics import TASKS, UNCLEAR, UNPLAYED, Counts, Declaration
 from rig.options import TABLE
 from rig.paths import runs_file
 from rig.store import FAILED_ARM, Cell, StoredArm, StoredRun
@@ -86,8 +86,8 @@ _COSTS: tuple[tuple[str, bool, str, Callable[[Any], str]], ...] = (
     ("in scoring", True, "run", lambda arm: _share(arm, arm.speed.scoring_s)),
     ("in the store", True, "run", lambda arm: _share(arm, arm.speed.store_s)),
     ("in the display", True, "run", lambda arm: _share(arm, arm.speed.display_s)),
-    ("peak memory", False, "", lambda arm: mebibytes(arm.speed.peak_memory)),
-    ("peak GPU memory", False, "", lambda arm: mebibytes(arm.speed.peak_device_memory)),
+    ("memory", False, "", lambda arm: mebibytes(arm.speed.peak_memory)),
+    ("GPU memory", False, "", lambda arm: mebibytes(arm.speed.peak_device_memory)),
     ("energy", False, "", lambda arm: texts.kilojoules(arm.speed.energy_j)),
 )
 """What a run cost: a label, whether it is a detail, the only table it is for (if any), and its cell."""
@@ -151,8 +151,9 @@ def repeated_arms(run: StoredRun, cells: Iterable[Cell]) -> "list[RepeatOutcomes
     from rig.rates.repeats import RepeatOutcomes
 
     outcomes: list[list[tuple[str, bool]]] = [[] for _ in run.arms]
+    bounded = {arm.position for arm in run.arms if UNPLAYED in arm.counts}
     for cell in cells:
-        if cell.counts is not None:
+        if cell.counts is not None and cell.arm not in bounded:
             outcomes[cell.arm].append((cell.conversation, run.declaration.succeeded(cell.counts)))
     return [RepeatOutcomes.of(of_arm) for of_arm in outcomes]
 

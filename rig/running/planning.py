@@ -396,6 +396,7 @@ def _plan(
         recipe=recipe,
         resume=resume,
         until=options.loss / 100 if options.until else None,
+        in_suite=options.until == "verdict-in-suite",
         loss=None if options.until or options.noise or options.sweep or resume else options.loss / 100,
         sweep=_sweep_of(options, arms),
     )

@@ -243,6 +243,7 @@ class _Loop:
             if not state.is_ready(position):
                 self._pool.check_room(arm, models, [task for _, task in state.left(position)])
         seconds = perf_counter() - began
+        self.clock.measure(models.values())
         writer, fingerprint = state.ready(position, models, seconds, self._failures)
         self.clock.emit(events.ArmReady(position, events.ArmInfo(arm.name, fingerprint), seconds))
         self._notify(state.set_aside(position, writer))

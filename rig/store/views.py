@@ -69,7 +69,11 @@ FROM runs JOIN json_each(runs.declaration, '$.metrics') AS each
     "rates": f"""
 WITH totals AS ({_TOTALS})
 SELECT runs.id AS run, runs.name AS name, arms.name AS arm, metrics.metric,
-    {_RATE} AS value, below.grader, below.grader_version, below.similarity
+    CASE WHEN json_extract(runs.settings, '$.until') IS NULL OR (
+        SELECT played.value FROM totals AS played WHERE {_SAME.replace("above", "played")}
+            AND played.name = 'tasks'
+    ) >= (SELECT count(*) * runs.repeats FROM conversations WHERE conversations.run = runs.id)
+    THEN {_RATE} END AS value, below.grader, below.grader_version, below.similarity
 FROM totals AS below
 JOIN arms ON arms.id = below.arm
 JOIN runs ON runs.id = arms.run

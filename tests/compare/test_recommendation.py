@@ -61,7 +61,12 @@ def judged(comparison: Comparison, verdicts: Mapping[str, ArmVerdict]) -> Recomm
         ((PASSES, PASSES, PASSES), "ship", "Ship q2: smallest file without a loss above 5 points"),
         ((PASSES, OPEN, LOSES), "ship", "Ship q5: smallest file without a loss above 5 points; whether q4"),
         ((LOSES, LOSES, LOSES), "keep", "Keep q8: every smaller file loses more than 5 points"),
-        ((OPEN, OPEN, LOSES), "cannot tell", "Cannot tell which file to ship: in 12 conversations, a loss"),
+        (
+            (OPEN, OPEN, LOSES),
+            "cannot tell",
+            "Rule out q2; q4 or q5: cannot tell yet: in 12 conversations, a",
+        ),
+        ((OPEN, OPEN, OPEN), "cannot tell", "Cannot tell which file to ship: in 12 conversations, a loss"),
         ((UNCLEAR, UNCLEAR, LOSES), "cannot tell", "3 unclear texts decide it: rig adjudicate abcde"),
     ],
 )
@@ -137,7 +142,8 @@ W, P, C = Decision.WORSE, Decision.PASSES, Decision.CANNOT_TELL
         ((P, C, W), "Ship q5: smallest file without a loss above 5 points in this suite; whether q4"),
         ((W, W, W), "Keep q8: every smaller file loses at least 5 points in conversations like these or in"),
         ((P, P, P), "Ship q2: smallest file without a loss above 5 points in conversations like these"),
-        ((C, C, W), "Cannot tell which file to ship: a loss of 5 points has neither been shown nor excluded"),
+        ((C, C, W), "Rule out q2; q4 or q5: cannot tell yet: a loss of 5 points has neither been shown nor"),
+        ((C, C, C), "Cannot tell which file to ship: a loss of 5 points has neither been shown nor excluded"),
     ],
 )
 def test_sequential_tests_decide_in_the_same_way(decisions: tuple[Decision, ...], text: str) -> None:
@@ -159,7 +165,7 @@ def test_a_file_is_not_shipped_because_the_baseline_has_nothing_to_lose(
     ]
     play(tmp_path / "runs.sqlite", *files, number=4, names=("q8", "q4"))
     with Runs.open(tmp_path / "runs.sqlite") as runs:
-        recommended = compare_sequentially(runs, ["latest"], 0.05).recommendation
+        recommended = compare_sequentially(runs, ["latest"], 0.05, in_suite=True).recommendation
     assert recommended is not None
     assert recommended.text().startswith(text)
     assert recommended.text().endswith("nothing to lose") == (not right)
@@ -176,7 +182,11 @@ def test_every_place_says_the_same(rig: Rig, ladder: Path, comparison: Compariso
     assert told["text"] == text
     assert told["kind"] == "cannot tell"
     assert rig(*asked).out.startswith("? Cannot tell which file to ship")
-    early = rig(*asked, "--sequential", "--loss", "20", "--json").json["recommendation"]
+    suite = (*asked, "--sequential", "--in-suite", "--loss", "20")
+    early = rig(*suite, "--json").json["recommendation"]
     assert early["text"] == "Ship q4: smallest file without a loss above 20 points in this suite"
-    assert rig(*asked, "--sequential", "--loss", "20").out.startswith(early["text"])
+    assert rig(*suite).out.startswith(early["text"])
+    assert rig(*asked, "--sequential", "--loss", "20").out.startswith(
+        "Rule out q2; q4 or q5: cannot tell yet"
+    )
     assert rig(*asked, "--loss", "90").out.startswith("+ Ship q2: smallest file without a loss above 90")

@@ -16,6 +16,7 @@ import psutil
 from rig.calls import ByName, JsonObject
 from rig.engine.core.placement import MACHINE, Placement, ggml
 from rig.errors import counted
+from rig.models import Memory
 
 
 class Shape(NamedTuple):
@@ -123,6 +124,21 @@ class FitPlan(ByName):
     @property
     def machine(self) -> DeviceUse:
         return self.uses[-1]
+
+    def memory(self, n_seq: int, file_bytes: int) -> Memory:
+        """Return what a model takes with so many sequences, whoever else uses its weights.
+
+        A process holds more: libraries, and other arms' models that stay loaded. So its size is no model's.
+        """
+        times = n_seq / self.n_seq
+        *gpus, main = [
+            use.weights + round(times * (use.kv + use.state)) + use.compute + use.other for use in self.uses
+        ]
+        on_gpus = sum(use.layers for use in self.gpus)
+        if not any(use.weights for use in self.uses):  # they were open already
+            weights = round(file_bytes * on_gpus / max(self.offloadable, 1))
+            gpus, main = [*gpus, weights], main + file_bytes - weights
+        return Memory(main, sum(gpus) if on_gpus else None)
 
     @property
     def missing(self) -> int:
