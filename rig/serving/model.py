@@ -13,6 +13,7 @@ from rig.calls import Json, JsonObject
 from rig.engine.core.settings import DEFAULT_THOUGHTS, EngineSettings
 from rig.engine.core.template import ChatTemplate
 from rig.engine.files.sampling import sampling_for_server
+from rig.engine.formats import leaks
 from rig.engine.formats.base import AnswerFormat, PlainFormat, RigFormat, prediction
 from rig.engine.prompt import conversation
 from rig.errors import SERVER, ErrorKind, RigError, counted
@@ -113,7 +114,12 @@ class ServedModel(Model):
         sampled: JsonObject = {"temperature": self._sampling.temp if self._sampling else "server"}
         if self._sampling is None or self._sampling.draws:
             sampled |= {"seed": settings.seed, "sampling": str(self._sampling or "author")}
-        native = {"several_calls": settings.several_calls, "tool_choice": settings.tool_choice}
+        native = {
+            "several_calls": settings.several_calls,
+            "tool_choice": settings.tool_choice,
+            "leaked_calls": settings.leaked or "strict",
+            "leak_rules": leaks.RULES,
+        }
         return {
             "engine": "served",
             "dialect": self.dialect.name,
@@ -151,7 +157,7 @@ class ServedModel(Model):
             if request.in_words:
                 form = PlainFormat(request.tools, self._template)
             elif self.takes_tools:
-                form = ServedFormat(request.tools)
+                form = ServedFormat(request.tools, self.settings.leaked or "strict")
             else:
                 form = self._format(request.tools, "none", self._template)
             self._forms[key] = form
