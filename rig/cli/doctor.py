@@ -124,7 +124,7 @@ def _file(name: str) -> Iterator[Symptom]:
     """Ask a model five questions, and yield a line for each on what it does with tools."""
     # Imported here, because the engine takes a moment to load.
     from rig.displays.lines import PassingLine
-    from rig.engine.questions import QUESTIONS, ask
+    from rig.screening.questions import QUESTIONS, ask
 
     model, passing, asked, is_advised = resolve(name), PassingLine(), 0, False
 

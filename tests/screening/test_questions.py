@@ -12,9 +12,9 @@ from rig.engine.formats.base import prediction
 from rig.engine.formats.detection import native_of
 from rig.engine.formats.form import NativeFormat
 from rig.engine.grammar.schema import narrow
-from rig.engine.questions import QUESTIONS, TOOLS, finding
 from rig.errors import ErrorKind
 from rig.models import Prediction, Usage
+from rig.screening.questions import QUESTIONS, TOOLS, finding
 
 ONE, MANY, TWO, NONE, NESTED = QUESTIONS
 
