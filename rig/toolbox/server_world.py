@@ -101,7 +101,8 @@ class Servers:
         try:
             shared = [self.folder / path for path in server.shared]
             command = confined(program, (root, temporary), network=self.network, shared=shared)
-            client = McpClient(command, root, environment(program[0], root, temporary, dated), server.seconds)
+            own = environment(program[0], root, temporary, dated)
+            client = McpClient(command, root, own, server.seconds, server.start_seconds)
             if name not in self.listings:
                 self.listings[name] = client.listing()
                 if server.listing not in ("", sha256_of_listing(self.listings[name])):
