@@ -1,4 +1,4 @@
-"""An MCP server with one tool and one oddity, as servers in the field have them: python odd_mcp_server.py ODDITY"""
+"""An MCP server with one tool and one oddity, as the field has them: python odd_mcp_server.py ODDITY"""
 
 import json
 import sys
