@@ -169,8 +169,9 @@ def _check(
     method = methods.of_place(place)
     if (record or world is not None or toolbox is not None) and not method.holds_responses:
         raise RigError(f"the tasks of the method {method.name} hold no responses of a world to be replayed")
-    for path in method.record(place, world, toolbox) if record else ():
-        click.echo(f"recorded {path}", err=as_json)
+    if record:
+        for path in method.record(place, world, toolbox, lambda line: say(one_line(line), err=as_json)):
+            click.echo(f"recorded {path}", err=as_json)
     report = method.check(place, world, toolbox)
     if report is None:
         raise RigError(f"{place}: the method {method.name} has no check of its tasks")
@@ -232,8 +233,9 @@ def tool_info(
     if holds_toolbox(place):
         code = "runs like any program of yours" if holds_code(place) else "is data: nothing is run"
         say(f"{', '.join(path.name for path in files_of(place))}: what is here {code}")
-    if servers_of(box) is not None:
-        say("\n".join(confinement(network=server_network)))
+    if (servers := servers_of(box)) is not None:
+        for line in (*servers.left_out, *confinement(network=server_network)):
+            say(line)
     for suite in box.suites:
         say(f"conversations: {suite}")
     for tool, doc in zip(chosen, docs, strict=True):

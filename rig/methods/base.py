@@ -301,7 +301,14 @@ class Method:
         return Checked(place, len(tasks), tuple(faults))
 
     def record(
-        self, place: Path, world: Path | None = None, toolbox: Toolbox | None = None
+        self,
+        place: Path,
+        world: Path | None = None,
+        toolbox: Toolbox | None = None,
+        note: Callable[[str], object] = str,
     ) -> Sequence[Path]:
-        """Write what calls return into the tasks of a folder, and return the files that changed."""
+        """Write what calls return into the tasks of a folder, and return the files that changed.
+
+        `note` gets a line on each answer of a toolbox of the user's own.
+        """
         return ()

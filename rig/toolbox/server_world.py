@@ -55,6 +55,8 @@ class Servers:
     routes: Mapping[str, ToolDeclaration] = field(default_factory=dict)
     """The tools by name, each with its server and its name there."""
     listings: dict[str, ServerListing] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
+    """A line on each server that is not used."""
     _worlds: int = 0
 
     @property
@@ -100,7 +102,8 @@ class Servers:
         try:
             shared = [self.folder / path for path in server.shared]
             command = confined(program, (root, temporary), network=self.network, shared=shared)
-            client = McpClient(command, root, environment(program[0], root, temporary, dated), server.seconds)
+            own = environment(program[0], root, temporary, dated)
+            client = McpClient(command, root, own, server.seconds, server.start_seconds)
             if name not in self.listings:
                 self.listings[name] = client.listing()
                 if server.listing not in ("", sha256_of_listing(self.listings[name])):

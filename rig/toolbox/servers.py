@@ -25,7 +25,7 @@ from rig.paths import real
 from rig.toolbox.cassette import Cassette, redactor, restorer
 from rig.toolbox.isolation import sandbox
 from rig.toolbox.listing import NAME, Listing, ToolDeclaration, listing_of, read_listing
-from rig.toolbox.server_config import CONFIG, Server, read_config, server_of, write_config
+from rig.toolbox.server_config import CONFIG, Server, read_config, remote, server_of, write_config
 from rig.toolbox.server_world import Servers, ServerWorld, sha256_of_listing
 from rig.toolbox.spec import FREE_TEXT
 from rig.toolbox.toolbox import Toolbox
@@ -52,7 +52,8 @@ def use_of(values: Mapping[str, Json]) -> ServerUse:
 
 def holds_servers(place: Path) -> bool:
     """Return whether a folder names servers."""
-    return (place / CONFIG).is_file() and b'"command"' in read_bytes(place / CONFIG)
+    names = (b'"command"', b'"url"', b'"serverUrl"', b'"httpUrl"')
+    return (place / CONFIG).is_file() and any(name in read_bytes(place / CONFIG) for name in names)
 
 
 def load_servers(place: Path, use: ServerUse, suites: tuple[Path, ...], sha256: str, file: Path) -> Toolbox:
@@ -70,6 +71,9 @@ def load_servers(place: Path, use: ServerUse, suites: tuple[Path, ...], sha256: 
     hidden = _hidden(config)
     way = use.answers, use.network, cassette, redactor(hidden, use.redacted), restorer(hidden)
     servers = Servers(place, config, _folder_once(), *way)
+    servers.left_out = tuple(
+        f"the server {name} is behind a URL, and rig only starts its own" for name in remote(place)
+    )
     if file.is_file():
         tools = read_listing(file).tools
     elif cassette is not None:

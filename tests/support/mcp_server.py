@@ -224,7 +224,8 @@ class Server:
 
     def do_wrong_id(self) -> None:
         put({"id": 10**9, "result": text("not for you")})
-        put({"id": str(self.id), "result": text("nor this")})
+        put({"id": f"x{self.id}", "result": text("nor this")})
+        put({"id": True, "result": text("nor this")})
 
     def do_null(self) -> None:
         put({"id": self.id, "error": None, "result": text("no error")})

@@ -353,7 +353,7 @@ def test_other_peoples_forms_of_mcp_json(box: Box) -> None:
     (folder / "mcp.json").write_text(
         json.dumps({"servers": {"it": {"url": "https://x"}}, "x": {"command": 1}})
     )
-    with pytest.raises(RigError, match="needs a command"):
+    with pytest.raises(RigError, match="needs a command and speaks over stdio"):
         find_toolbox(str(folder))
 
 
