@@ -10,6 +10,7 @@ import tiny_gguf
 from rig.engine.core.settable import arms_of, assignments
 from rig.engine.core.template import ChatMessage, ChatTemplate
 from rig.engine.core.variables import check_variables, find_variables
+from rig.engine.formats.detection import native_of
 from rig.errors import RigError
 
 TALK = (
@@ -87,6 +88,18 @@ def test_a_variable_that_is_set_holds_in_every_prompt_and_no_other_is_taken() ->
         check_variables(plain, {"efort": "low"})
 
 
+def test_thoughts_are_kept_as_the_variable_says() -> None:
+    source = (
+        "{{ tools | tojson if tools }}{% for m in messages %}<|im_start|>{{ m.role }}\n"
+        "{% if m.reasoning_content and (keep or loop.last) %}<think>{{ m.reasoning_content }}</think>"
+        "{% endif %}{{ m.content }}{% for c in m.tool_calls or [] %}<tool_call>"
+        '{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}</tool_call>'
+        "{% endfor %}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+    )
+    kept = [native_of(ChatTemplate(source, chosen={"keep": keep})).thinking.kept for keep in (True, False)]
+    assert kept == ["always", "never"]
+
+
 @pytest.mark.parametrize("source", ["{% for i in range(10**9) %}{% endfor %}{{ x }}", "{{ x }}" * 30_000])
 def test_hostile_templates_are_read_within_limits(source: str) -> None:
     with pytest.raises(RigError):
@@ -104,6 +117,6 @@ def test_a_variable_makes_arms_whose_fingerprints_tell_them_apart(
     arms = [arm["arm"] for arm in done.json["arms"]]
     assert [name.rpartition("template-set=")[2] for name in arms] == ["effort=low", "effort=high"]
     about = rig("models", "info", path, "--tools")
-    assert 'variables     effort (by default "medium"): any text' in about.out
+    assert 'variables     effort (by default "medium"): "low", "high", any text' in about.out
     refused = rig("run", path, *run, "--template-set", "efort=low", "--runs", tmp_path / "y.sqlite")
     assert "did you mean 'effort'?" in refused.err

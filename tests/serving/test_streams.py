@@ -367,5 +367,13 @@ def test_variables_of_the_template_are_passed_on(serve: Serve) -> None:
     assert [body["chat_template_kwargs"] for body in server.bodies] == [kwargs]
     with pytest.raises(RigError, match="reads no such variable"):
         predicted(server.url, template_set="efort=low")
+    others = {
+        "/api/show": whole({"capabilities": ["completion", "tools"], "template": source}),
+        "/api/version": whole({"version": "0.12.0"}),
+    }
     with pytest.raises(RigError, match="ollama passes no variables"):
-        predicted(server.url, template_set="effort=low", dialect="ollama")
+        predicted(
+            serve(lambda _body: spoken("Hello"), others=others).url,
+            template_set="effort=low",
+            dialect="ollama",
+        )
