@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from rig.meters import available_cores
-from rig.option import SERVERS, generation_option, machine_option, option, prompt_option
+from rig.option import PROMPT, SERVERS, generation_option, machine_option, option, prompt_option
 
 AUTO = 0
 """The value of `n_ctx` that stands for what the conversations need."""
@@ -199,6 +199,14 @@ class EngineOptions:
     thinking: ThinkingArm = prompt_option(
         "auto",
         "Turn thinking on or off, if the chat template has a switch for it.",
+        several=True,
+        verbs="screen",
+    )
+    template_set: str | None = option(
+        None,
+        "Set a variable of the chat template. `rig models info FILE --tools` lists what a template reads.",
+        PROMPT,
+        metavar="NAME=VALUE,…",
         several=True,
         verbs="screen",
     )

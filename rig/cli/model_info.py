@@ -1,5 +1,6 @@
 """What `rig models info` shows: a file, how it fits on this machine, and how its model calls tools."""
 
+import json
 from collections.abc import Iterator
 
 import click
@@ -9,6 +10,7 @@ from rig.cli.output import print_facts, print_json, print_table, say
 from rig.displays.texts import file_size, millions
 from rig.engine.core.settings import EngineSettings
 from rig.engine.core.template import ChatTemplate, TemplateError
+from rig.engine.core.variables import find_variables
 from rig.engine.files.adapters import AdapterInfo
 from rig.engine.files.info import GgufInfo
 from rig.engine.files.registry import Entry, family_of, template_of
@@ -168,6 +170,7 @@ def tools_json(source: str | None) -> JsonObject:
         "faults": list(native.faults),
         "call": native.shape.write((_CALL,)),
         "example": _example(template, native),
+        "variables": [variable._asdict() for variable in find_variables(template)],
     }
 
 
@@ -194,8 +197,10 @@ def show_tools(source: str | None, other: str = "") -> None:
         return
     except Unsupported as error:
         say(f"rig's form: the chat template {error}, nor is its family known")
+        for title, text in _variables(template):
+            say(f"{title:<13} {text}")
         return
-    for title, text in _facts(native):
+    for title, text in (*_facts(native), *_variables(template)):
         say(f"{title:<13} {text}")
     click.echo(
         "\nWith a tool that it called, the model is shown this; the call is what it should write itself:"
@@ -244,6 +249,15 @@ def _certainty(native: Native) -> str:
     if native.tools_in:
         return f"the template declares tools and has marks of {native.family}, but does not write such calls"
     return f"a guess: the template has marks of {native.family}, and knows no tools"
+
+
+def _variables(template: ChatTemplate) -> Iterator[tuple[str, str]]:
+    """Yield the variables that the template reads, with defaults and the values that change a prompt."""
+    for number, (name, default, values, is_open) in enumerate(find_variables(template)):
+        shown = [json.dumps(value, ensure_ascii=False) for value in values] + ["any text"] * is_open
+        usual = f" (by default {json.dumps(default, ensure_ascii=False)})" if default is not None else ""
+        what = f": {', '.join(shown)}" if shown else ": no value that was tried changes a prompt"
+        yield ("" if number else "variables"), f"{name}{usual}{what}"
 
 
 def _arguments(native: Native) -> str:

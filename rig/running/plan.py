@@ -196,7 +196,7 @@ AGAIN, EXACT = "again", "exact"
 
 _OF_SERVERS = (
     *("max_tokens", "thinking_tokens", "sampling", "temperature", "seed", "parallel", "format"),
-    *("tool_choice", "several_calls", "thinking", "dialect", "timeout", "thorough"),
+    *("tool_choice", "several_calls", "thinking", "template_set", "dialect", "timeout", "thorough"),
 )
 """The engine's settings that a served model has as well."""
 

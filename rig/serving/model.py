@@ -10,8 +10,10 @@ from time import monotonic, perf_counter, sleep
 from typing import Any, TypeAlias
 
 from rig.calls import Json, JsonObject
+from rig.engine.core.settable import assignments
 from rig.engine.core.settings import DEFAULT_THOUGHTS, EngineSettings
 from rig.engine.core.template import ChatTemplate
+from rig.engine.core.variables import check_variables
 from rig.engine.files.sampling import sampling_for_server
 from rig.engine.formats import leaks
 from rig.engine.formats.base import AnswerFormat, PlainFormat, RigFormat, prediction
@@ -83,12 +85,15 @@ class ServedModel(Model):
         self._forms: dict[object, ServedFormat | AnswerFormat] = {}
         self._happenings: queue.Queue[tuple[PendingStep, Happening]] = queue.Queue()
         self._jobs: dict[int, PendingStep] = {}
-        self._faults, self._build = 0, ""
+        self._faults, self._build, self._effect = 0, "", ""
         self._checked = monotonic()
         self._thinks = settings.thinking == "on" or (
             settings.thinking == "auto" and "think" in identity.template
         )
         self._extras = {**dialect.extras, **self._switches()}
+        if chosen := self._chosen():
+            switches: Any = self._extras.get("chat_template_kwargs") or {}
+            self._extras["chat_template_kwargs"] = {**switches, **chosen}
 
     @property
     def line(self) -> str:
@@ -102,10 +107,11 @@ class ServedModel(Model):
     @property
     def adaptations(self) -> tuple[str, ...]:
         """What rig, or the server's template, does to prompts that a person should know of."""
+        effect = (self._effect,) if self._effect else ()
         if not self.takes_tools:
-            return self._template.adaptations
+            return *effect, *self._template.adaptations
         is_dated = self._template.is_dated
-        return ("its template writes today's date, not the conversation's",) if is_dated else ()
+        return *effect, *(["its template writes today's date, not the conversation's"] if is_dated else [])
 
     @property
     def fingerprint(self) -> Mapping[str, Json]:
@@ -132,6 +138,7 @@ class ServedModel(Model):
             "prompt_format": f"{self._format.name}-{self._format.version}",
             "max_tokens": settings.max_tokens,
             "thinking": settings.thinking,
+            **({"template_set": settings.template_set} if settings.template_set else {}),
             **({"thinking_tokens": settings.thinking_tokens} if self._thinks else {}),
             **(native if self.takes_tools else {}),
             **sampled,
@@ -365,6 +372,18 @@ class ServedModel(Model):
 
     def _several(self, request: Request) -> bool:
         return request.several_calls and self.settings.several_calls
+
+    def _chosen(self) -> JsonObject:
+        """Return the variables of the chat template that users set. Raises RigError if it reads none such."""
+        chosen = assignments(self.settings.template_set)
+        if chosen and self.dialect.thinking is not self.dialect.by_template:
+            raise RigError(
+                f"--template-set {self.settings.template_set}: {self.dialect.name} passes no variables to its"
+                " template; leave it out"
+            )
+        if chosen and self.identity.template:
+            self._effect = check_variables(self._template, chosen)
+        return chosen
 
     def _switches(self) -> JsonObject:
         """Return the members that switch thinking on or off.

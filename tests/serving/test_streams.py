@@ -8,7 +8,7 @@ from email.utils import formatdate
 from typing import Any
 
 import pytest
-from fake_servers import Body, FakeServer, Reply, chunk, events, is_probe, spoken, whole
+from fake_servers import PROPS, Body, FakeServer, Reply, chunk, events, is_probe, spoken, whole
 
 from rig.calls import Call
 from rig.engine.core.settings import EngineSettings
@@ -373,3 +373,25 @@ def test_what_is_probed_is_said_and_takes_no_minutes(serve: Serve, monkeypatch: 
     said.clear()
     load(server.url, EngineSettings(thorough=True), said.append, probing=True).close()
     assert not any("--thorough" in text for text in said)
+
+
+def test_variables_of_the_template_are_passed_on(serve: Serve) -> None:
+    source = "{{ effort }}{{ enable_thinking }}{% for m in messages %}{{ m.role }}{{ m.content }}{% endfor %}"
+    server = serve(
+        lambda _body: spoken("Hello"), others={"/props": whole({**PROPS, "chat_template": source})}
+    )
+    predicted(server.url, template_set="effort=low", thinking="on")
+    kwargs = {"enable_thinking": True, "effort": "low"}
+    assert [body["chat_template_kwargs"] for body in server.bodies] == [kwargs]
+    with pytest.raises(RigError, match="reads no such variable"):
+        predicted(server.url, template_set="efort=low")
+    others = {
+        "/api/show": whole({"capabilities": ["completion", "tools"], "template": source}),
+        "/api/version": whole({"version": "0.12.0"}),
+    }
+    with pytest.raises(RigError, match="ollama passes no variables"):
+        predicted(
+            serve(lambda _body: spoken("Hello"), others=others).url,
+            template_set="effort=low",
+            dialect="ollama",
+        )

@@ -34,6 +34,7 @@ import jinja2.utils
 
 from rig.budget import parse_json
 from rig.calls import Json, JsonObject
+from rig.engine.core.reads import variables_of
 
 _MOST_ITEMS = 10_000
 """The most items of a list that a template makes for itself."""
@@ -67,6 +68,8 @@ def limit_time(seconds: int) -> None:
 def _answer(question: JsonObject, characters: int) -> dict[str, str]:
     """Return the text that a template makes, or its fault; a template can raise anything."""
     try:
+        if question.get("reads"):
+            return {"text": json.dumps(variables_of(_environment(), question["source"]))}
         compiled = _Compiled(question["source"])
         text = compiled.render(question) if "messages" in question else ""
     except MemoryError:
@@ -78,15 +81,21 @@ def _answer(question: JsonObject, characters: int) -> dict[str, str]:
     return {"text": text}
 
 
+def _environment() -> "_Sandbox":
+    """Return what templates are compiled in."""
+    extensions = [_GenerationTag, jinja2.ext.loopcontrols]
+    environment = _Sandbox(trim_blocks=True, lstrip_blocks=True, extensions=extensions)
+    environment.filters["tojson"] = _to_json
+    environment.globals.update(raise_exception=_raise, namespace=_Namespace, dict=_Dictionary())
+    return environment
+
+
 @lru_cache(maxsize=64)
 class _Compiled:
     """A compiled template, and the values to give it. Raises what Jinja2 raises."""
 
     def __init__(self, source: str) -> None:
-        extensions = [_GenerationTag, jinja2.ext.loopcontrols]
-        environment = _Sandbox(trim_blocks=True, lstrip_blocks=True, extensions=extensions)
-        environment.filters["tojson"] = _to_json
-        environment.globals.update(raise_exception=_raise, namespace=_Namespace, dict=_Dictionary())
+        environment = _environment()
         self._template = environment.from_string(source)
         undeclared = jinja2.meta.find_undeclared_variables(environment.parse(source))
         self._is_dated = "datetime" in undeclared
@@ -238,6 +247,15 @@ def render(
     if fault:
         raise TemplateError(fault)
     return text
+
+
+def reads(source: str) -> Mapping[str, JsonObject]:
+    """Return the variables that a template reads (`variables_of`). Raises TemplateError."""
+    text, fault = _answered(source, json.dumps({"source": source, "reads": True}))
+    if fault:
+        raise TemplateError(fault)
+    found: Mapping[str, JsonObject] = json.loads(text)
+    return found
 
 
 class _Process:

@@ -95,11 +95,12 @@ class ChatTemplate:
 
     `system`, `tool` and `repeats` say whether it accepts system messages, tool messages, and two messages of
     one role in a row; `developer`, whether it takes a developer's message instead of the system's; and
-    `in_parts`, whether it wants content as a list of parts. Raises RigError when it does not compile or
+    `in_parts`, whether it wants content as a list of parts. The `chosen` variables hold in every prompt, over
+    others of their names. Raises RigError when it does not compile or
     cannot render a plain exchange.
     """
 
-    def __init__(self, source: str, *, bos: str = "", eos: str = "") -> None:
+    def __init__(self, source: str, *, bos: str = "", eos: str = "", chosen: Variables | None = None) -> None:
         if len(source) > MAX_TEMPLATE_CHARACTERS:
             raise RigError(f"the chat template has over {MAX_TEMPLATE_CHARACTERS} characters; refused")
         try:
@@ -109,6 +110,7 @@ class ChatTemplate:
         self.source = source
         self.eos = eos
         self._variables = {"bos_token": bos, "eos_token": eos}
+        self.chosen: Variables = chosen or {}
         self.in_parts = False
         user, assistant = ChatMessage("user", ("q",)), ChatMessage("assistant", ("a",))
         try:
@@ -198,7 +200,8 @@ class ChatTemplate:
         now: datetime | None = None,
     ) -> str:
         """Return what the template makes of messages as they are, contents included. Raises TemplateError."""
-        all_variables = {**self._variables, "add_generation_prompt": generation, **variables}
+        own = {**self._variables, "add_generation_prompt": generation}
+        all_variables = {**own, **variables, **self.chosen}
         shown = [_in_parts(message) for message in messages] if self.in_parts else messages
         return process.render(self.source, shown, tools, all_variables, now)
 

@@ -16,7 +16,7 @@ import yaml  # type: ignore[import-untyped]
 
 from rig.budget import LARGEST_YAML, Budget, parse_json
 from rig.calls import ExecutedCall, Json, JsonObject
-from rig.documents import LARGEST_YAML, YAML_ENDINGS, Lines, from_json, from_yaml, read
+from rig.documents import YAML_ENDINGS, Lines, from_json, from_yaml, read
 from rig.errors import RigError
 from rig.files import read_text, write
 from rig.methods.base import Checked
