@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
-from rig.calls import Doubt, Fault, JsonObject, Verdict
+from rig.calls import UNREAD, Doubt, Fault, JsonObject, Verdict
 
 Counts: TypeAlias = Mapping[str, float]
 """Counts by name, of one task or summed over many."""
@@ -31,6 +31,9 @@ UNCLEAR = "unclear"
 of another count is by how much that count would change if they were right.
 """
 
+
+UNREAD_TEXTS = "unread"
+"""The count of those among them that are in a language that the judge of texts does not know."""
 
 UNPLAYED = "unplayed"
 """The count of tasks that an arm did not play because of how others or it did. The rates of what it did play
@@ -416,5 +419,7 @@ class Score:
         counts: dict[str, float] = {TASKS: 1, **self.counts}
         if self.doubts:
             counts[UNCLEAR] = len({doubt.pair for doubt in self.doubts})
+            if unread := len({doubt.pair for doubt in self.doubts if doubt.note == UNREAD}):
+                counts[UNREAD_TEXTS] = unread
             counts |= {f"{UNCLEAR}.{name}": value for name, value in self.unclear.items() if value}
         object.__setattr__(self, "counts", counts)

@@ -10,10 +10,10 @@ from rig.calls import JsonObject
 from rig.displays import texts
 from rig.displays.table import Row, by_kind, columns
 from rig.displays.texts import UNKNOWN, clip, estimate, measured, mebibytes, percent, seconds
-from rig.errors import listed
+from rig.errors import counted, listed
 from rig.events import Speed
 from rig.limits import LIMITS, CutAnswers
-from rig.metrics import TASKS, UNCLEAR, UNPLAYED, Counts, Declaration
+from rig.metrics import TASKS, UNCLEAR, UNPLAYED, UNREAD_TEXTS, Counts, Declaration
 from rig.options import TABLE
 from rig.paths import runs_file
 from rig.store import FAILED_ARM, Cell, StoredArm, StoredRun
@@ -243,8 +243,12 @@ def _tried_again(arm: StoredArm) -> str:
 
 def unclear_notes(run: StoredRun) -> list[str]:
     """Return the remark on a run with texts that are unclear."""
-    is_unclear = any(arm.counts.get(UNCLEAR) for arm in run.arms)
-    return [f"unclear texts count as wrong until you decide: rig adjudicate {run.id}"] if is_unclear else []
+    notes = []
+    if any(arm.counts.get(UNCLEAR) for arm in run.arms):
+        notes.append(f"unclear texts count as wrong until you decide: rig adjudicate {run.id}")
+    if unread := sum(arm.counts.get(UNREAD_TEXTS, 0) for arm in run.arms):
+        notes.append(f"in languages that rig does not read, and so unclear: {counted(int(unread), 'text')}")
+    return notes
 
 
 def _share(arm: StoredArm, part_s: float) -> str:

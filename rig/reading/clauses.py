@@ -238,20 +238,6 @@ def facts_of(words: Sequence[Word]) -> tuple[Scan, list[Fact]]:
     return scan, in_part(chain(dates(scan), clocks(scan), quantities(scan)))
 
 
-def retold(text: str, other: str) -> tuple[str, str]:
-    """Return two texts with the facts that both state in the words of the first."""
-    texts = [repaired(one) for one in (text, other)]
-    (_, facts), (scan, others) = (facts_of(words_of(one)) for one in texts)
-    parts, end = [], 0
-    for fact in sorted(others, key=lambda fact: fact.said.start):
-        start = scan.words[fact.said.start].place[0]
-        same = next((one for one in facts if one.agrees(fact)), None)
-        if same is not None and start >= end:
-            parts += [texts[1][end:start], same.shown]
-            end = scan.words[fact.said.end - 1].place[1]
-    return texts[0], "".join((*parts, texts[1][end:]))
-
-
 def _asks(words: Sequence[Word]) -> bool:
     texts = [word.text for word in words if word.is_word]
     if any(word.text in ("?", "？") for word in words):

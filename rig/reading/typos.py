@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Mapping
 
-from rig.reading.lexicon import given_names, is_common, opposites, places, vocabulary
+from rig.reading.lexicon import given_names, is_common, opposites, places, vocabulary, written_words
 from rig.reading.words import EMPTY
 
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
@@ -52,11 +52,15 @@ def _capitals(text: str) -> set[str]:
 
 
 def _meant(word: str, candidates: Collection[str], names: Collection[str]) -> str | None:
-    """Return the known word that an unknown one was meant to be. Of two unknown words neither is right: they
-    may be two medicines, two names, or two sentences in a script without spaces.
+    """Return the known word that a misspelled one was meant to be. Of two unknown words neither is right:
+    they may be two medicines, two names, or two sentences in a script without spaces. What people write is
+    right even where the lexicon lacks it: personal is not personnel.
     """
-    if len(word) < SHORTEST or not word.isalpha() or _known(word) or word in names or _is_name(word):
+    words = written_words()
+    if len(word) < SHORTEST or not word.isalpha() or not words or word in words or _known(word):
         return None
+    if word in names or _is_name(word):  # it is no name if a weekday or month was meant
+        candidates = CALENDAR.intersection(candidates)
     return min((other for other in candidates if _can_be(other, word)), default=None)
 
 

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from rig.reading.characters import emoji, readable, repaired
@@ -85,8 +85,6 @@ class Word:
     first: bool = False
     joined: bool = False
     acronym: bool = False
-    place: tuple[int, int] = field(default=(0, 0), compare=False)
-    """Where it begins and ends in the text that was read."""
 
     @property
     def is_number(self) -> bool:
@@ -159,14 +157,14 @@ def words_of(text: str) -> tuple[Word, ...]:
         raw = match.group()
         joined, end = match.start() == end, match.end()
         if not raw[0].isalpha():
-            words.append(Word(raw, raw, joined=joined, place=match.span()))
+            words.append(Word(raw, raw, joined=joined))
             abbreviated = raw == "." and words[-2:-1] != [] and words[-2].text in ABBREVIATED
             first = first or (raw in ".!?\n" and not abbreviated)
             continue
         bare = raw.removesuffix("'s").removesuffix("'S").removesuffix("'")
         acronym = len(bare) > 1 and bare.isupper() and not loud
         capital = bare[0].isupper() and not loud
-        word = Word(folded(bare), stem(bare), capital, first, joined, acronym, match.span())
+        word = Word(folded(bare), stem(bare), capital, first, joined, acronym)
         first = False
         # The "rd" of "3rd" is not a road.
         long = None if joined and words and words[-1].is_number else abbreviations().get(word.text)
@@ -177,19 +175,19 @@ def words_of(text: str) -> tuple[Word, ...]:
 
 
 FUNCTION_WORDS = vocabulary(
-    "bei beim nach vor aus dienstag donnerstag mittwoch freitag samstag sonntag montag die "
+    "bei beim nach vor aus dienstag donnerstag mittwoch freitag samstag sonntag montag "
     "dla przez jak sa dzis dzisiaj jutro mnie moja twoja prosze dziekuje o godzinie "
-    "icin ile bugun yarin aksam sabah ben sen cok mi tesekkurler lutfen "
-    "cho toi ban khong duoc nay voi cua mot hai luc gio ngay "
+    "icin ile bugun yarin aksam sabah cok mi tesekkurler lutfen "
+    "cho toi khong duoc nay voi cua mot hai gio ngay "
     "de der das und ist nicht ein eine einen einem einer kein keine zum zur mit fur auf von bei beim "
     "ich wir ihr wird haben "
     "sind bitte heute morgen kann auch noch schon dem den des uhr "
     "la le les un une et est je nous vous il elle au aux du pour avec dans sur pas ne que qui ce "
-    "cette votre notre mon ma "
+    "cette votre notre ma "
     "el los las es una por para con del lo su mi yo esta estoy hoy manana que como muy gracias favor "
     "di alle gli della dello che sono ho hai domani oggi grazie il "
     "os um uma nao em na voce amanha obrigado eu "
-    "het een van niet ik wij jij zijn op met voor naar morgen geen dit "
+    "het een van niet ik wij jij zijn op voor naar morgen geen dit "
     "och ett jag inte som til jeg ikke det og er pa av "
     "nie jest na sie czy jutro prosze ve bir bu"
 )

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, chain
 
+from rig.calls import UNREAD
 from rig.reading.characters import bare, readable
 from rig.reading.clauses import Atom, AtomKind, Clause, ReadText, conflicting, read_parts
 from rig.reading.facts import Sort
@@ -78,7 +79,7 @@ class TextJudgement:
 Likeness = Callable[[Residue], float]
 """Returns how alike the remaining words of two clauses are, from 0 to 1."""
 SAME = TextJudgement(Meaning.SAME, 1.0)
-UNREAD = TextJudgement(Meaning.UNCLEAR, 0.0, "not clear: in a language that is not read")
+UNREAD_TEXT = TextJudgement(Meaning.UNCLEAR, 0.0, UNREAD)
 TOO_LONG = TextJudgement(Meaning.UNCLEAR, 0.0, "not clear: too long to read")
 
 
@@ -114,7 +115,7 @@ def judge(
     parts = [part._replace(body=body) for part, body in zip(parts, bodies, strict=True)]
     first_text, second_text = (read_parts(part) for part in parts)
     if any(is_foreign(body, is_name=kind.place) for body in bodies if body.strip()):
-        return SAME if bare(first) == bare(second) else UNREAD
+        return SAME if bare(first) == bare(second) else UNREAD_TEXT
     whole = corrected(*brought_together(*map(readable, (first, second))))
     pairs = exchanged(*whole, kind.like == "task")
     least = [Finding(Meaning.UNCLEAR, f"{one} is not {other}") for one, other in pairs]
