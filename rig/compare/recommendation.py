@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import sqrt
 from typing import Any
 
-from rig import methods
+from rig import methods, plugins
 from rig.compare.arms import ChosenArm
 from rig.compare.findings import ArmPair, Comparison
 from rig.compare.verdict import (
@@ -202,7 +202,7 @@ def suites_of(method: str) -> Iterator[tuple[str, int, int]]:
     """Yield the suites of a method: name, number of conversations, and number of turns, 0 if it is unknown
     before the suite is made.
     """
-    made = methods.made_suites()
+    made = plugins.registered().suites
     for name in made:
         if made.attribute(name, "method") == method:
             yield name, made.attribute(name, "size"), 0

@@ -112,7 +112,7 @@ def test_no_table_tells_a_plain_rate_of_what_results_chose(
         assert rate.low is not None
         assert rate.high is not None
         assert rate.low - 1e-9 <= of_truth <= rate.high + 1e-9
-        plain = f"{100 * arm.counts['success'] / played:.1f}%"
+        plain = f"{100 * arm.counts['successes'] / played:.1f}%"
         if plain not in {f"{100 * end:.1f}%" for end in (rate.low, rate.high, *truth)}:
             assert [text for text in texts if f" {plain}" in text] == []
     for pair, of_truth in zip(comparison.pairs, truth[1:], strict=True):
