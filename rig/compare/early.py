@@ -73,18 +73,21 @@ def bounded_difference(metric: Metric, declaration: Declaration, alike: Evidence
     return RateDifference(None, low, high, p=None, detectable=None, test="sequential")
 
 
-def bounded_verdict(metric: Metric, declaration: Declaration, alike: Evidence) -> ArmVerdict:
+def bounded_verdict(
+    metric: Metric, declaration: Declaration, alike: Evidence, baseline: ScoredArm
+) -> ArmVerdict:
     """Return the verdict that sequential evidence gives, whichever way the unclear texts are decided."""
     if not declaration.is_of_success(metric):
         text = "no verdict: arms played what their results chose, and nothing bounds this rate"
         return ArmVerdict(VerdictKind.NO_RATE, text)
     told = f"{alike.bounds} points in conversations like these, however often one looks"
+    played = [outcome for key in baseline.cells for outcome in baseline.outcomes(key)]
     kind, sizes = VerdictKind.CANNOT_TELL, dict[str, float]()
     if alike.low > 0:
         kind, sizes = VerdictKind.LOSS, {"at_least": alike.low, "allowed": alike.high}
     elif alike.high < 0:
         kind, sizes = VerdictKind.GAIN, {"at_least": -alike.high, "allowed": alike.high}
-    elif alike.high < alike.size:
+    elif alike.high < OutcomeBounds.mean(played).most:
         kind, sizes = VerdictKind.NO_LOSS_FOUND, {"seen_above": alike.high, "allowed": alike.high}
     return ArmVerdict(kind, f"{kind}: {told}", **sizes, unclear=alike.unclear)
 
