@@ -181,11 +181,13 @@ def _remedy(
 
 
 def suite_command(arms: Sequence[ChosenArm], suite: str) -> str:
-    """Return the command that plays a suite with the models of these arms, and the first one's settings."""
+    """Return the command that plays a suite with the models of these arms, and the first's settings; empty
+    if they have no models that rig could load, as in an imported run.
+    """
     from rig.running.command import CHOICE, command, models_of  # which load every method
 
     models = dict.fromkeys(name for arm in arms for name in models_of(arm.arm.name, arm.run.settings))
-    return f"{command(models, arms[0].run.settings, {}, CHOICE)} --suite {suite}"
+    return f"{command(models, arms[0].run.settings, {}, CHOICE)} --suite {suite}" if models else ""
 
 
 def _expected(pair: ArmPair, comparison: Comparison, conversations: int, level: float) -> float:
