@@ -48,7 +48,9 @@ def nothing_played(planned: int) -> Counts:
 
 def with_score(sums: Counts, counts: Counts) -> Counts:
     """Return the sums of an arm with the counts of one more task."""
-    return total((sums, counts, {UNPLAYED: -1} if UNPLAYED in sums else {}))
+    added = total((sums, counts))
+    left = added.pop(UNPLAYED, 0) - 1
+    return {**added, UNPLAYED: left} if left > 0 else added
 
 
 def if_right(counts: Counts) -> Counts:

@@ -305,7 +305,7 @@ def _bounded(
     shown = declaration.shown("tables")
     return {
         "differences": {one.name: bounded_difference(one, declaration, alike) for one in shown},
-        "verdict": bounded_verdict(metric, declaration, alike),
+        "verdict": bounded_verdict(metric, declaration, alike, pairing.sides[0]),
     }
 
 

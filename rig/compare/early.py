@@ -5,11 +5,10 @@ difference over what two arms share. What holds is what does not depend on which
 the bounds of a rate, with everything unplayed as wrong or as right, and sequential evidence.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rig.calls import ByName
-from rig.compare.arms import ScoredArm
+from rig.compare.arms import ConversationKey, ScoredArm
 from rig.compare.verdict import ArmVerdict, Decision, VerdictKind
 from rig.metrics import Counts, Declaration, Metric
 from rig.rates import Estimate
@@ -69,22 +68,26 @@ def bounded_rates(counts: Counts, declaration: Declaration) -> dict[str, Estimat
 
 def bounded_difference(metric: Metric, declaration: Declaration, alike: Evidence) -> RateDifference:
     """Return the bounds of a difference, without a difference; only success has any."""
-    ends = (-alike.high, -alike.low) if declaration.is_of_success(metric) else (None, None)
-    return RateDifference(None, *ends, p=None, detectable=None, test="sequential")
+    is_success = declaration.is_of_success(metric)
+    low, high = (-alike.high, -alike.low) if is_success else (None, None)
+    return RateDifference(None, low, high, p=None, detectable=None, test="sequential")
 
 
-def bounded_verdict(metric: Metric, declaration: Declaration, alike: Evidence) -> ArmVerdict:
+def bounded_verdict(
+    metric: Metric, declaration: Declaration, alike: Evidence, baseline: ScoredArm
+) -> ArmVerdict:
     """Return the verdict that sequential evidence gives, whichever way the unclear texts are decided."""
     if not declaration.is_of_success(metric):
         text = "no verdict: arms played what their results chose, and nothing bounds this rate"
         return ArmVerdict(VerdictKind.NO_RATE, text)
     told = f"{alike.bounds} points in conversations like these, however often one looks"
+    played = [outcome for key in baseline.cells for outcome in baseline.outcomes(key)]
     kind, sizes = VerdictKind.CANNOT_TELL, dict[str, float]()
     if alike.low > 0:
         kind, sizes = VerdictKind.LOSS, {"at_least": alike.low, "allowed": alike.high}
     elif alike.high < 0:
         kind, sizes = VerdictKind.GAIN, {"at_least": -alike.high, "allowed": alike.high}
-    elif alike.high < alike.size:
+    elif alike.high < OutcomeBounds.mean(played).most:
         kind, sizes = VerdictKind.NO_LOSS_FOUND, {"seen_above": alike.high, "allowed": alike.high}
     return ArmVerdict(kind, f"{kind}: {told}", **sizes, unclear=alike.unclear)
 
@@ -137,10 +140,10 @@ def _filled(baseline: ScoredArm, arm: ScoredArm) -> DifferenceBounds:
     return DifferenceBounds.of_rows(rows)
 
 
-def _of_side(side: ScoredArm, key: object) -> OutcomeBounds:
+def _of_side(side: ScoredArm, key: ConversationKey | None) -> OutcomeBounds:
     """Return the outcome of an arm in a conversation, unknown in the repeats that it did not play."""
-    if key not in side.cells:
+    if key is None or key not in side.cells:
         return _UNKNOWN
-    outcomes: Sequence[OutcomeBounds] = side.outcomes(key)
+    outcomes = side.outcomes(key)
     missing = max(side.chosen.run.repeats - len(outcomes), 0) if side.unplayed else 0
     return OutcomeBounds.mean([*outcomes, *[_UNKNOWN] * missing])

@@ -346,11 +346,6 @@ def published(runs: Runs, addresses: Sequence[str]) -> Sequence[Table]:
     Raises RigError if several methods played them, or their method has no tables.
     """
     chosen = choose(runs, addresses)
-    if biased := [arm.label for arm in chosen if arm.arm.sums and UNPLAYED in arm.arm.counts]:
-        raise RigError(
-            f"results chose what {', '.join(biased)} played, so the paper's tables would be biased; leave it"
-            " out, or play it without --until"
-        )
     played = list(dict.fromkeys(arm.run.declaration.method for arm in chosen))
     if len(played) > 1:
         raise RigError(f"--tables: the arms are of several methods: {', '.join(played)}")
@@ -362,6 +357,11 @@ def _scores(runs: Runs, chosen: Sequence[ChosenArm]) -> Iterator[ArmScore]:
     for run in {arm.run.id: arm.run for arm in chosen}.values():
         labels = {arm.arm.position: arm.label for arm in chosen if arm.run.id == run.id}
         scores = [score for score in runs.suite_scores(run) if score.arm in labels]
+        if biased := dict.fromkeys(labels[score.arm] for score in scores if UNPLAYED in score.counts):
+            raise RigError(
+                f"results chose what {', '.join(biased)} played, so the paper's tables would be biased; leave"
+                " it out, or play it without --until"
+            )
         by_task: dict[tuple[object, int], dict[str, list[Counts]]] = {}
         for grader in dict.fromkeys(score.grader for score in scores):
             for cell in runs.scored_cells(run, grader):

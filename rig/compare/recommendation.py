@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import sqrt
 from typing import Any
 
-from rig import methods
+from rig import methods, plugins
 from rig.compare.arms import ChosenArm
 from rig.compare.findings import ArmPair, Comparison
 from rig.compare.verdict import (
@@ -181,11 +181,13 @@ def _remedy(
 
 
 def suite_command(arms: Sequence[ChosenArm], suite: str) -> str:
-    """Return the command that plays a suite with the models of these arms, and the first one's settings."""
+    """Return the command that plays a suite with the models of these arms, and the first's settings; empty
+    if they have no models that rig could load, as in an imported run.
+    """
     from rig.running.command import CHOICE, command, models_of  # which load every method
 
     models = dict.fromkeys(name for arm in arms for name in models_of(arm.arm.name, arm.run.settings))
-    return f"{command(models, arms[0].run.settings, {}, CHOICE)} --suite {suite}"
+    return f"{command(models, arms[0].run.settings, {}, CHOICE)} --suite {suite}" if models else ""
 
 
 def _expected(pair: ArmPair, comparison: Comparison, conversations: int, level: float) -> float:
@@ -202,7 +204,7 @@ def suites_of(method: str) -> Iterator[tuple[str, int, int]]:
     """Yield the suites of a method: name, number of conversations, and number of turns, 0 if it is unknown
     before the suite is made.
     """
-    made = methods.made_suites()
+    made = plugins.registered().suites
     for name in made:
         if made.attribute(name, "method") == method:
             yield name, made.attribute(name, "size"), 0

@@ -104,7 +104,7 @@ class LlamaCppModel(Model):
 
     @property
     def memory(self) -> Memory:
-        return self._plan.memory(self.slots, int(str(self._fingerprint.get("file_bytes", 0))))
+        return self._plan.memory(self.slots)
 
     @property
     def uses_siblings(self) -> bool:

@@ -14,7 +14,7 @@ from rig.compare.arms import ComparisonOptions
 from rig.compare.compare import compare
 from rig.compare.findings import Comparison
 from rig.compare.sequential import compare_sequentially
-from rig.compare.verdict import VerdictKind
+from rig.compare.verdict import Decision, VerdictKind
 from rig.displays.card import Card
 from rig.displays.compare import statistics_text
 from rig.displays.summary import summary
@@ -74,7 +74,9 @@ def test_a_better_arm_is_not_shown_as_worse(better: Path) -> None:
     assert difference.high is not None
     # 23 of 24 against 12 of 24.
     assert difference.low < 11 / 24 < difference.high
-    assert pair.verdict.kind is VerdictKind.CANNOT_TELL
+    assert pair.verdict.kind is VerdictKind.NO_LOSS_FOUND
+    assert pair.verdict.decision(0.05) is Decision.CANNOT_TELL
+    assert pair.verdict.decision(0.4) is Decision.PASSES
     rate = arm.rates["success_rate"]
     assert rate.value is None
     assert rate.low is not None
@@ -112,7 +114,7 @@ def test_no_table_tells_a_plain_rate_of_what_results_chose(
         assert rate.low is not None
         assert rate.high is not None
         assert rate.low - 1e-9 <= of_truth <= rate.high + 1e-9
-        plain = f"{100 * arm.counts['success'] / played:.1f}%"
+        plain = f"{100 * arm.counts['successes'] / played:.1f}%"
         if plain not in {f"{100 * end:.1f}%" for end in (rate.low, rate.high, *truth)}:
             assert [text for text in texts if f" {plain}" in text] == []
     for pair, of_truth in zip(comparison.pairs, truth[1:], strict=True):
@@ -171,6 +173,19 @@ def test_tables_of_papers_cards_and_exports_are_refused(better: Path, rig: Rig, 
         done = rig(*command, "--runs", better)
         assert done.code == 2, command
         assert "results chose what" in done.err
+
+
+@pytest.mark.parametrize(("most", "code"), [(5, 3), (40, 0)])
+def test_the_gate_and_the_exit_code_go_by_the_sequential_verdict(
+    better: Path, rig: Rig, tmp_path: Path, most: int, code: int
+) -> None:
+    policy = tmp_path / "policy.toml"
+    policy.write_text(f'[[required]]\nmetric = "success_rate"\nmax_loss = {most}\n')
+    done = rig("gate", policy, "latest", "--runs", better)
+    assert done.code == code
+    assert "loss between" in done.out
+    unsure = ("--fail-if-worse", most, "--fail-if-unsure")
+    assert rig("compare", "latest", *unsure, "--runs", better).code == code
 
 
 def test_two_equal_files_seldom_show_a_loss() -> None:

@@ -16,6 +16,7 @@ from rig.compare.sequential import compare_sequentially
 from rig.compare.verdict import ArmVerdict, Decision, Recommendation, RecommendationKind, VerdictKind
 from rig.displays import signs
 from rig.displays.card import opening
+from rig.running.planning import Options
 from rig.store import Runs
 
 Rig = Callable[..., Any]
@@ -186,7 +187,43 @@ def test_every_place_says_the_same(rig: Rig, ladder: Path, comparison: Compariso
     early = rig(*suite, "--json").json["recommendation"]
     assert early["text"] == "Ship q4: smallest file without a loss above 20 points in this suite"
     assert rig(*suite).out.startswith(early["text"])
-    assert rig(*asked, "--sequential", "--loss", "20").out.startswith(
-        "Rule out q2; q4 or q5: cannot tell yet"
-    )
+    assert rig(*asked, "--sequential", "--loss", "20").out.startswith("Cannot tell which file to ship")
     assert rig(*asked, "--loss", "90").out.startswith("+ Ship q2: smallest file without a loss above 90")
+
+
+def test_the_command_of_a_suite_that_would_tell_has_the_files_in_question(tmp_path: Path, rig: Rig) -> None:
+    """The suite medium is made when it is used, and named like those that are stored."""
+    files = {
+        name: model(N, fingerprint={"file_bytes": size, "file_sha256": name}) for name, size in SIZES.items()
+    }
+    wrong = model(N, range(N), fingerprint={"file_bytes": 100, "file_sha256": "q1"})
+    recipe = {
+        "models": [f"/my models/{name}.gguf" for name in (*SIZES, "q1")],
+        "docs": ["names"],
+        "format": [*Options().format],
+        "limit": 12,
+    }
+    names = (*SIZES, "q1")
+    play(tmp_path / "runs.sqlite", *files.values(), wrong, number=N, names=names, recipe=recipe)
+    told = rig("compare", "latest", "--runs", tmp_path / "runs.sqlite", "--json").json["recommendation"]
+    assert told["suite"]["name"] == "medium"
+    assert told["suite"]["command"] == (
+        "rig run '/my models/q8.gguf' '/my models/q2.gguf' '/my models/q4.gguf' '/my models/q5.gguf'"
+        " --docs names --suite medium"
+    )
+    assert told["text"].startswith("Rule out q1; q2 or q4 or q5: cannot tell yet: in 12 conversations")
+    assert f"{told['suite']['command']}, about " in told["text"]
+    assert told["text"].endswith("would tell (1,000 conversations)")
+
+
+def test_a_comparison_prints_its_decision_and_a_row_for_each_arm(comparison: Comparison) -> None:
+    decision, header, *rows = repr(comparison).splitlines()
+    assert decision == str(comparison.recommendation and comparison.recommendation.text())
+    assert header.split() == ["arm", "success", "points", "more", "or", "less", "verdict"]
+    assert [row.split()[0] for row in rows] == [*SIZES]
+    assert "loss suspected" in rows[-1]
+    named = replace(comparison.arms[1], label="<b>\x1b[2J")
+    page = replace(comparison, arms=(comparison.arms[0], named, *comparison.arms[2:]))._repr_html_()
+    assert "&lt;b&gt;\ufffd[2J" in page
+    assert page.count("<tr>") == 1 + len(SIZES)
+    assert len(page) < 2_000

@@ -33,6 +33,7 @@ from rig.events import (
     Where,
 )
 from rig.methods.scripted import Scripted
+from rig.metrics import UNPLAYED
 from rig.models import Model, Notify
 from rig.rates.sequential import LossTest
 from rig.running.control import Control
@@ -394,3 +395,41 @@ def test_conversations_that_end_out_of_order_wait_for_those_before(store: Path) 
     assert deciding.finished(Where(1, TASKS[1].name), won) == []
     (moved,) = deciding.finished(Where(1, TASKS[0].name), won)
     assert moved.evidence["after"] == 2
+
+
+def test_while_it_plays_the_live_view_has_bounds_in_place_of_rates(store: Path) -> None:
+    live, seen = RunState(), []
+    todo = plan(store, model(N), model(N, LATE))
+
+    def both(event: Event) -> None:
+        live.apply(event)
+        if isinstance(event, ConversationFinished):
+            counts = live.arms[event.where.arm].rated or {}
+            metric = todo.declaration.success_metric
+            assert metric is not None
+            seen.append((metric.rate(counts), metric.bounds(counts), counts["tasks"]))
+
+    run(todo, both, Control())
+    assert {rate for rate, *_ in seen} == {None}
+    for _, bounds, played in seen:
+        assert bounds is not None
+        assert bounds[1] - bounds[0] == pytest.approx(1 - played / N)
+
+
+def test_about_files_everything_is_played_where_that_does_not_decide(store: Path) -> None:
+    """8 conversations cannot tell a loss of 20 points, so the run ends whole, with plain rates."""
+    tasks = TASKS[:8]
+    small_talks.play(plan(store, model(N), model(N, {ORDER[1]}), in_suite=False, conversations=tasks))
+    stored = small_talks.stored(store)
+    assert [arm.counts["tasks"] for arm in stored.arms] == [8, 8]
+    assert [UNPLAYED in arm.counts for arm in stored.arms] == [False, False]
+    assert (stored.arms[1].decided, stored.declaration.caution) == (None, "")
+
+
+def test_about_files_an_arm_is_dropped_as_soon_as_its_loss_is_shown(store: Path) -> None:
+    small_talks.play(plan(store, model(N), model(N, range(N)), in_suite=False))
+    decided = str(small_talks.stored(store).arms[1].decided)
+    expected = LossTest(SIZE, None, step=1.0).evidence([-1.0] * N)
+    assert expected.decided is not None
+    assert decided.startswith("loss of 20 points shown")
+    assert f"after {expected.decided}" in decided

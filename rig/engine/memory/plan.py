@@ -45,7 +45,8 @@ class DeviceUse:
     Of what is `free` now, `margin` is left alone; `swap` comes on top. `layers` counts the output as one.
     `other` only the machine has: weights laid out again for its processor, and what it computes in beside
     llama.cpp's buffers. The machine's weights are pages of the model's file that can be given up and read
-    again, so they are no part of its `needed`. A `unified` GPU shares the machine's memory.
+    again, so they are no part of its `needed`. Weights that another model has open are `shared`, and take no
+    more. A `unified` GPU shares the machine's memory.
     """
 
     name: str
@@ -62,6 +63,7 @@ class DeviceUse:
     compute: int = 0
     other: int = 0
     unified: bool = False
+    shared: int = 0
 
     @property
     def title(self) -> str:
@@ -125,20 +127,14 @@ class FitPlan(ByName):
     def machine(self) -> DeviceUse:
         return self.uses[-1]
 
-    def memory(self, n_seq: int, file_bytes: int) -> Memory:
+    def memory(self, n_seq: int) -> Memory:
         """Return what a model takes with so many sequences, whoever else uses its weights.
 
         A process holds more: libraries, and other arms' models that stay loaded. So its size is no model's.
         """
         times = n_seq / self.n_seq
-        *gpus, main = [
-            use.weights + round(times * (use.kv + use.state)) + use.compute + use.other for use in self.uses
-        ]
-        on_gpus = sum(use.layers for use in self.gpus)
-        if not any(use.weights for use in self.uses):  # they were open already
-            weights = round(file_bytes * on_gpus / max(self.offloadable, 1))
-            gpus, main = [*gpus, weights], main + file_bytes - weights
-        return Memory(main, sum(gpus) if on_gpus else None)
+        *gpus, main = [use.shared + use.held + round((times - 1) * (use.kv + use.state)) for use in self.uses]
+        return Memory(main, sum(gpus) if self.gpus else None)
 
     @property
     def missing(self) -> int:
