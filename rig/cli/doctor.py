@@ -144,7 +144,7 @@ def _file(name: str) -> Iterator[Symptom]:
         passing.clear()
 
 
-_LEAKED = "llama-server and vLLM take calls in another form for words; more lenient programs carry them out"
+_LEAKED = "llama-server and vLLM take leaked calls for words; more lenient programs carry them out"
 
 
 def _libraries() -> Iterator[Symptom]:
