@@ -15,11 +15,12 @@ import secrets
 import stat
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
+from rig.budget import DEEPEST, LARGEST_TOML, Budget
 from rig.calls import Json
 from rig.errors import RigError
 from rig.folders import remove
@@ -27,11 +28,6 @@ from rig.paths import cache_directory, real
 
 LARGEST = 64 << 20
 """By default, the most bytes of a file that is read whole."""
-
-DEEPEST = 500
-"""Levels of lists and objects in a JSON file. Python's own JSON writer fails at slightly more."""
-PLAIN = 64
-"""Levels of lists and objects in files that hold no trees."""
 
 HALVES = "backslashreplace"
 """How to write half of a surrogate pair, which UTF-8 cannot encode: as JSON escapes it."""
@@ -89,12 +85,9 @@ def read_json(path: Path, largest: int = LARGEST, deepest: int = DEEPEST) -> Jso
     """Read a JSON file. Raises RigError if it cannot be read, is not JSON, or is nested too deeply."""
     text = read_text(path, largest)
     try:
-        value: Json = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        return Budget(str(path), levels=deepest).json(text)
+    except ValueError as error:
         raise RigError(f"{path}: not JSON: {error}") from error
-    if any(isinstance(inner, dict | list) for inner in values_at(value, deepest)):
-        raise RigError(f"{path}: nested deeper than {deepest} levels")
-    return value
 
 
 def files_below(place: Path, ending: str | tuple[str, ...] = ".json") -> list[Path]:
@@ -121,18 +114,13 @@ def files_below(place: Path, ending: str | tuple[str, ...] = ".json") -> list[Pa
     return sorted(files)
 
 
-def read_toml(path: Path, largest: int = LARGEST) -> dict[str, Any]:
+def read_toml(path: Path) -> dict[str, Any]:
     """Read a TOML file. Raises RigError if it cannot be read, is not TOML, or is nested too deeply."""
-    import tomllib
-
-    text = read_text(path, largest)
+    text = read_text(path, LARGEST_TOML)
     try:
-        values = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
+        return Budget(str(path)).toml(text)
+    except ValueError as error:
         raise RigError(f"{path}: not TOML: {error}") from error
-    if values_at(values, PLAIN):
-        raise RigError(f"{path}: nested deeper than {PLAIN} levels")
-    return values
 
 
 @contextmanager
@@ -142,19 +130,6 @@ def regular(path: Path) -> Iterator[BinaryIO]:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise RigError(f"{path}: is not a regular file")
         yield file
-
-
-def values_at(value: Json, depth: int) -> Sequence[Json]:
-    """Return the values at this depth of lists and objects in a JSON value; none if it is not that deep."""
-    level = [value]
-    for _ in range(depth):
-        level = [
-            inner
-            for outer in level
-            if isinstance(outer, dict | list)
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-        ]
-    return level
 
 
 @contextmanager

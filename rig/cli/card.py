@@ -9,7 +9,6 @@ from typing import Literal, get_args
 import click
 
 from rig.calls import ByName, JsonObject
-from rig.cli.config import say_what_is_from_file
 from rig.cli.options import AS_JSON, GRADED_BY, STORE, complete_runs
 from rig.cli.output import form_of, print_json, printable, say
 from rig.cli.verbs import Verbs, argument, option, verb
@@ -67,7 +66,6 @@ def make(
     RUN/ARM is an arm; RUN is enough if the run has only one. The verdict compares it with the first arm of
     its run, or with --baseline.
     """
-    say_what_is_from_file(click.get_current_context())
     form: CardFormat = format_ or form_of(output, get_args(CardFormat), "md")
     if output is None and key is not None:
         raise RigError("--sign signs a file; name it with --output")

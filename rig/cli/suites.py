@@ -175,6 +175,8 @@ def _check(
     report = method.check(place, world, toolbox)
     if report is None:
         raise RigError(f"{place}: the method {method.name} has no check of its tasks")
+    if not report.tasks and not report.faults:
+        raise RigError(f"{place}: its files hold no conversation; write one into them")
     return report
 
 
@@ -309,7 +311,7 @@ def import_(
     for note in listing.notes:
         say(note, err=True)
     say(f"{file}: {listing.form}'s form, {counted(len(listing.tools), 'tool')}")
-    rows = [(tool.name, _kind(tool), tool.description) for tool in listing.tools]
+    rows = [(tool.name, _kind(tool), " ".join(tool.description.split())) for tool in listing.tools]
     print_table(("tool", "kind", "description"), rows)
     if target is not None:
         say(f"written to {target}")

@@ -93,6 +93,11 @@ def verb(
 
         @wraps(function)
         def run(**values: Any) -> None:
+            from rig.cli.config import settle
+
+            context = click.get_current_context()
+            settle(context)
+            values |= {name: context.params[name] for name in values}
             own = {part: _value(part, hint, values) for part, hint, _ in _declared(function)}
             code = function(**own, **(values if takes_all else {}))
             if code is not None:

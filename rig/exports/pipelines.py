@@ -85,7 +85,8 @@ class JUnitExport(Export):
                 cases[arm].append(TestCase(group, name, seconds[key], "skipped", why))
                 continue
             errors = [f"{kind} {count}" for kind, count in cell.errors.items()]
-            text = "\n".join([run.declaration.text(cell.counts), *errors, *dict.fromkeys(reasons[key])])
+            told = [run.declaration.text(cell.counts), *errors, run.declaration.form_note(cell.counts)]
+            text = "\n".join([*filter(None, told), *dict.fromkeys(reasons[key])])
             kind: Kind = "error" if MACHINE.intersection(cell.errors) else "failure"
             kind = "" if run.declaration.succeeded(cell.counts) else kind
             cases[arm].append(TestCase(group, name, seconds[key], kind, text))

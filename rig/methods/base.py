@@ -21,6 +21,7 @@ from rig.metrics import Declaration, Score
 from rig.models import Model, Prediction, Request, StepKey
 from rig.options import Option as Option
 from rig.paths import CONVERSATIONS
+from rig.scoring.forms import with_forms
 from rig.solutions.solution import Searched, Solution
 from rig.tasks import ASSISTANT, PlayedTurn, Step
 from rig.toolbox.toolbox import Simulator, Toolbox
@@ -150,6 +151,14 @@ class Setup:
             episode.resume(turn)
         return episode.score()
 
+    def scored(
+        self, task: Any, turns: Sequence[PlayedTurn], settings: Any, score: Score | None = None
+    ) -> Score:
+        """Return the score of played turns, given if it is known, with the forms of the calls in them."""
+        known = self.score(task, turns, settings) if score is None else score
+        rescored = partial(self.score, task, settings=settings) if self.method.begins_from_truth else None
+        return with_forms(known, turns, self.method.roles[0], self.method.declaration, rescored)
+
     def path(self, task: Any, turns: Sequence[PlayedTurn], settings: Any) -> Sequence[Step] | None:
         """Return the steps that lead to the answer, in order, or None if episodes are not searches."""
         return None
@@ -209,6 +218,9 @@ class Method:
 
     shipped: tuple[str, ...] = ()
     """The suites that come with rig itself, by name."""
+
+    begins_from_truth = False
+    """Whether each turn begins from the true history, whatever was played before it."""
 
     holds_responses = False
     """Whether tasks hold what their calls return in a world, so that `check` and `record` apply to it."""

@@ -4,7 +4,6 @@ The card is a JSON object, from which the page and the Markdown are made. The sa
 `docs/how-to/cards.md` describes it.
 """
 
-import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
@@ -23,14 +22,14 @@ from rig.displays.summary import contention_notes
 from rig.displays.table import inert, markdown
 from rig.displays.texts import file_size, printable, rate
 from rig.documents import to_yaml
+from rig.engine.files.registry import entry_of
 from rig.errors import RigError, counted
 from rig.files import json_text, read_json
-from rig.metrics import Counts, Metric
-from rig.options import TABLE
+from rig.metrics import UNPLAYED, Counts, Metric
 from rig.rates import Estimate
 from rig.report import plots
 from rig.report.page import asset, environment
-from rig.running.planning import Options
+from rig.running.command import command, models_of
 from rig.store import Runs, StoredRun
 
 FORMAT, VERSION = "rig-card", 1
@@ -56,6 +55,11 @@ def card_of(runs: Runs, address: str, question: ComparisonOptions) -> JsonObject
     arm = next((arm for arm in comparison.arms if arm.position == arms[0].arm.position), None)
     if arm is None:
         raise RigError(f"{address} has no card: {comparison.left_out[arms[0].arm.name]}")
+    if UNPLAYED in arm.counts:
+        raise RigError(
+            f"{address} has no card: its results chose what it played, so its rates would be biased; play it"
+            " without --until"
+        )
     return _card(runs, arms[0].run, arm, comparison)
 
 
@@ -129,7 +133,9 @@ def _subject(arm: ArmResult) -> JsonObject:
     names = ("file", "file_sha256", "file_bytes", "architecture", "quantization", "adapter", "adapter_sha256")
     subject = {name: value for name in names if (value := arm.fingerprint.get(f"model.{name}"))}
     title = " + ".join(subject[name] for name in ("file", "adapter") if name in subject)
-    return {"name": title or arm.arm, **subject, "made_from": arm.made_from}
+    entry = entry_of(subject.get("file_sha256", ""))
+    about = {"licence": entry.licence, "origin": entry.origin} if entry else {}
+    return {"name": title or arm.arm, **subject, **about, "made_from": arm.made_from}
 
 
 def _verdict(pair: ArmPair, comparison: Comparison) -> JsonObject:
@@ -149,22 +155,9 @@ def _verdict(pair: ArmPair, comparison: Comparison) -> JsonObject:
 
 def _command(run: StoredRun, arm: ArmResult) -> str:
     """Return the command that reproduces the arm, with files named without their folders."""
-    options = Options.from_json({"models": [], **run.settings})
-    names = [Path(name) for name in options.models if arm.arm.startswith(Path(name).stem)]
-    model = max((name.name for name in names), key=len, default=arm.fingerprint.get("model.file", arm.arm))
-    words = ["rig", "run", str(model)]
-    for name, option in TABLE.items():
-        if not option.help or not options.is_changed(name):
-            continue
-        value = getattr(options, name)
-        values = value if isinstance(value, tuple) else (value,)
-        if option.several and len(values) > 1 and option.place in arm.fingerprint:
-            values = (arm.fingerprint[option.place],)
-        for one in values:
-            text = Path(str(one)).name if option.opens or option.kind is Path else str(one)
-            no = f"--{option.off or f'no-{name}'.replace('_', '-')}"
-            words += [no] if one is False else [option.flag] if one is True else [option.flag, text]
-    return shlex.join(words)
+    own = models_of(arm.arm, run.settings)
+    model = own[0] if len(own) == 1 else str(arm.fingerprint.get("model.file", arm.arm))
+    return command([Path(model).name], run.settings, arm.fingerprint, in_folders=False)
 
 
 def _rounded(value: Json) -> Json:
@@ -287,7 +280,12 @@ def facts(card: JsonObject) -> JsonObject:
     adapter = (
         f"{subject['adapter']}, SHA-256 {subject.get('adapter_sha256')}" if subject.get("adapter") else ""
     )
-    told = {"adapter": adapter, "made from": subject.get("made_from")}
+    told = {
+        "adapter": adapter,
+        "made from": subject.get("made_from"),
+        "licence": subject.get("licence"),
+        "origin": subject.get("origin"),
+    }
     return {
         "file": subject["name"],
         "SHA-256": subject.get("file_sha256", "-"),

@@ -18,7 +18,7 @@ from urllib.parse import quote
 from pydantic import BaseModel, Field
 
 from rig.calls import Json, JsonObject
-from rig.documents import json_of, lines_of, parsed
+from rig.documents import lines_of, parsed
 from rig.errors import RigError
 from rig.files import write
 from rig.toolbox.client import DEEPEST
@@ -77,8 +77,8 @@ class Cassette:
         """Read a cassette. Raises RigError, with the place."""
         listings: dict[str, Json] = {}
         state, calls = "", []
-        for where, line in lines_of(path):
-            value = json_of(line, where, DEEPEST)
+        for line in lines_of(path):
+            where, value = line.where, line.json(DEEPEST)
             if isinstance(value, dict) and value.get("kind") == "call":
                 calls.append(parsed(RecordedCall, value, where, "a recorded call"))
                 continue
@@ -183,8 +183,8 @@ def from_log(path: Path, server: str) -> list[RecordedCall]:
     """Read the calls in a client's log: a JSON-RPC message per line, or under `msg`, `message` or `data`."""
     requests: dict[Json, JsonObject] = {}
     calls = []
-    for where, line in lines_of(path):
-        value = json_of(line, where, DEEPEST)
+    for line in lines_of(path):
+        where, value = line.where, line.json(DEEPEST)
         for name in ("msg", "message", "data"):
             if isinstance(value, dict) and isinstance(value.get(name), dict):
                 value = value[name]

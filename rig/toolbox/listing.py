@@ -432,5 +432,5 @@ def _declaration(part: DocumentPart, notes: list[str]) -> tuple[str, ToolDeclara
     default = outer["default"].value if "default" in outer else UNSAID
     server, tool = (outer[part].text() if part in outer else "" for part in ("server", "tool"))
     return form, ToolDeclaration(
-        name, " ".join(description.split()), parameters, acts, returns, match, default, server, tool
+        name, description.strip(), parameters, acts, returns, match, default, server, tool
     )

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from rig import times
+from rig.budget import parse_json
 from rig.calls import Json, JsonObject
 from rig.folders import empty, open_folder
 from rig.options import Answers
@@ -267,7 +268,7 @@ class ServerWorld(World):
         _end_all(self._clients)
         self._put(self._servers.base)
         for call, _ in self._calls():
-            request = json.loads(call)
+            request = parse_json(call)
             self._call(request["server"], request["tool"], request["arguments"])
         if self._servers.answers == "live-misses":
             self._take_in()
@@ -332,7 +333,7 @@ class ServerWorld(World):
         return self.now.replace(tzinfo=UTC).timestamp()
 
     def _manifest(self) -> dict[str, PathState]:
-        return {path: PathState(*entry) for path, entry in json.loads(self._row("manifest") or "{}").items()}
+        return {path: PathState(*entry) for path, entry in parse_json(self._row("manifest") or "{}").items()}
 
     def _calls(self) -> Iterator[tuple[str, int]]:
         yield from self.database.execute("SELECT call, acts FROM server_calls ORDER BY number").fetchall()
@@ -387,7 +388,7 @@ def _part(part: JsonObject) -> Json:
     if kind == "text" and isinstance(text, str):
         if text.lstrip()[:1] in ("{", "["):
             try:
-                value = json.loads(text, parse_constant=lambda name: name)
+                value = parse_json(text, parse_constant=lambda name: name)
             except (ValueError, RecursionError):
                 return text
             return value if isinstance(value, dict | list) else text

@@ -28,7 +28,8 @@ class Toolbox:
     None, else the one at a path. `fill_world` puts what a task brings along into an empty world. `suites` are
     folders of tasks that come with the toolbox; `texts` are kinds of free text beside those of the tools'
     arguments. `sha256` is its hash, if that covers more than its tools. `fingerprint` holds what else can
-    change an answer, as flat JSON values.
+    change an answer, as flat JSON values. With `ignores_extras`, arguments that a true call does not name
+    may have any value, as ToolTalk has it.
     """
 
     def __init__(
@@ -43,8 +44,10 @@ class Toolbox:
         texts: tuple[Text, ...] = (),
         sha256: str = "",
         fingerprint: Mapping[str, Json] | None = None,
+        ignores_extras: bool = False,
     ) -> None:
         self.name = name
+        self.ignores_extras = ignores_extras
         self.fingerprint = dict(fingerprint or {})
         self._texts = texts
         self._sha256 = sha256

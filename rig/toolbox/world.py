@@ -21,6 +21,7 @@ from typing import Any, ClassVar, Self, TypeAlias
 from sqlite_utils import Database
 
 from rig import times
+from rig.budget import parse_json
 from rig.calls import SESSION_TOKEN, Json
 from rig.errors import RigError
 from rig.files import read_bytes
@@ -45,7 +46,7 @@ def encode(value: Json) -> Stored:
 
 def decode(stored: Stored) -> Json:
     """Return the JSON value of a stored form."""
-    return json.loads(stored) if isinstance(stored, bytes) else stored
+    return parse_json(stored) if isinstance(stored, bytes) else stored
 
 
 def value_of(stored: Any) -> Json:

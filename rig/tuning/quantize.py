@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import gguf
 import numpy as np
 
+from rig.budget import parse_json
 from rig.engine.files.derived import DerivedModel, derive
 from rig.engine.files.header import Tensor, read_header
 from rig.engine.files.info import Origin, inspect
@@ -291,7 +292,7 @@ if __name__ == "__main__":
 
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     with listening(lambda text: print(text, end="", flush=text.endswith("\n"))):
-        task = json.load(sys.stdin)
+        task = parse_json(sys.stdin.read())
         for told in task.pop("recipes"):
             recipe = QuantizeRecipe(**{**told, "matrix": told["matrix"] and Path(told["matrix"])})
             if "target" in task:

@@ -14,6 +14,7 @@ import yaml
 from browser import CHROMIUM, Page
 from graded_talks import model, play
 
+from rig.engine.files.registry import load_registry
 from rig.errors import RigError
 from rig.report.model_card import as_html, as_markdown, read_card, sums_fault
 
@@ -66,6 +67,15 @@ def test_its_numbers_are_those_of_compare(rig: Rig, card: Path) -> None:
     assert read["subject"]["file_sha256"] == "bb"
     assert read["tested"]["suites"] == {"easy": 6, "hard": 6}
     assert len(read["conversations"]) == N
+
+
+def test_a_file_of_the_registry_has_its_licence_and_origin(rig: Rig, tmp_path: Path) -> None:
+    entry = load_registry()["qwen2.5-coder-0.5b"]
+    store = tmp_path / "runs.sqlite"
+    play(store, model(N, fingerprint={"file": "renamed.gguf", "file_sha256": entry.sha256}), number=N)
+    shown = rig("card", "latest", "--runs", store).out
+    for text in ("Apache-2.0", "Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF on huggingface.co", "SHA-256 decides"):
+        assert text in shown
 
 
 def test_it_says_which_file_to_ship_as_compare_does(rig: Rig, store: Path, card: Path) -> None:

@@ -52,6 +52,8 @@ _ASCII_CHARACTER = (
     r"|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
 )
 _ANY = "/(?s:.+)/"
+_LAID_OUT: JsonObject = {"whitespace_flexible": True, "whitespace_pattern": r"[\n ]{0,40}"}
+"""llguidance's options for JSON that a model lays out over lines."""
 _GAP = r"/[ \n]{1,4}/"
 """White space that may follow thoughts where calls are required."""
 
@@ -81,6 +83,11 @@ def json_options(spelling: Spelling) -> JsonObject:
         "item_separator": spelling.between_items,
         "key_separator": spelling.between_key_and_value,
     }
+
+
+def laid_out(schema: str) -> str:
+    """Return the rule of JSON that satisfies a schema, given as text, with any usual white space."""
+    return _by_llguidance(json.loads(schema), _LAID_OUT)
 
 
 class _Property(NamedTuple):
@@ -137,7 +144,7 @@ class _Writer:
     def _body(self, schema: JsonObject, name: str, outermost: bool) -> str:
         spelling = self._spelling
         if spelling.indent:
-            return _by_llguidance(schema, {"whitespace_flexible": True, "whitespace_pattern": r"[\n ]{0,40}"})
+            return _by_llguidance(schema, _LAID_OUT)
         match schema:
             case {"enum": _} | {"const": _} if not self._is_json:
                 return " | ".join(self.literal(spelling.write(value)) for value in _values_of(schema))

@@ -13,6 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from rig import times
+from rig.budget import parse_json
 from rig.calls import SESSION_TOKEN, SIGNED_IN, ByName, ExecutedCall, Json, JsonObject, without_token
 from rig.errors import RigError, counted
 from rig.files import read_text, write
@@ -387,7 +388,7 @@ def record_directory(directory: Path, world: World, toolbox: Toolbox) -> list[Pa
     for path in paths:
         try:
             before = read_text(path)
-            source = json.loads(before)
+            source = parse_json(before)
             simulator.restore(base)
             after = json.dumps(_complete(source, path.stem, world, simulator), indent=2, ensure_ascii=False)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

@@ -14,8 +14,9 @@ from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 
+from rig.budget import LARGEST_YAML, Budget, parse_json
 from rig.calls import ExecutedCall, Json, JsonObject
-from rig.documents import LARGEST_YAML, YAML_ENDINGS, Lines, from_json, from_yaml, read
+from rig.documents import YAML_ENDINGS, Lines, from_json, from_yaml, read
 from rig.errors import RigError
 from rig.files import read_text, write
 from rig.methods.base import Checked
@@ -28,7 +29,7 @@ from rig.scoring import reasons
 from rig.tasks import turn_number
 from rig.toolbox.diff import differences
 from rig.toolbox.functions import Function
-from rig.toolbox.schemas import is_refusal, refused
+from rig.toolbox.schemas import is_refusal, misformed, refused
 from rig.toolbox.server_world import Servers
 from rig.toolbox.servers import servers_of
 from rig.toolbox.toolbox import Simulator, Toolbox
@@ -88,7 +89,13 @@ def _faults(path: Path, conversation: Conversation, places: list[str], simulator
         tool = tools[truth.name]
         if (refusal := refused(tool, truth.arguments)) is not None:
             needs = any(name not in truth.arguments for name in truth.rules)
-            yield f"{place}: {refusal}{' Give its rule an example.' if needs else ''}"
+            hint = " Give its rule an example." if needs else ""
+            if " string" in refusal and path.suffix in YAML_ENDINGS:
+                hint = " Put quotes around it."
+            yield f"{place}: {refusal}{hint}"
+            return
+        for fault in misformed(tool.parameters, truth.arguments):
+            yield f"{place}: {fault}"
             return
         if truth.exception is not None and is_refusal(tool, truth.exception):
             yield f"{place}: raises {truth.exception!r}, but the arguments fit; take `raises` out"
@@ -125,12 +132,14 @@ def _otherwise(
 
 def _unmet(path: Path, conversation: Conversation, simulator: Simulator) -> Iterator[str]:
     """Yield what does not hold at the end of a turn although its true calls were made."""
-    true = list(replay(conversation, simulator))
-    worlds = [*(turn.world for turn in true[1:]), simulator.snapshot()]
-    for turn, world in zip(true, worlds, strict=True):
+    for turn in replay(conversation, simulator):
+        if not turn.turn.expects_end:
+            continue
+        # Without calls, the simulator may still be where the turn before was looked at.
+        world = simulator.snapshot() if turn.calls else turn.world
         simulator.restore(world)
         number = turn_number(conversation, turn.position)
-        for line in unmet(turn.turn.expected, simulator, world) if turn.turn.expects_end else ():
+        for line in unmet(turn.turn.expected, simulator, world):
             yield f"{path}: {conversation.name}, turn {number}: expected is not so: {line}"
 
 
@@ -235,7 +244,7 @@ def _in_short(call: ExecutedCall) -> str:
 
 
 def _in_tooltalks_shape(path: Path, text: str, executed: list[ExecutedCall | None]) -> str:
-    source = json.loads(text)
+    source = parse_json(text)
     calls = (call for turn in source["conversation"] for call in turn.get("apis", ()))
     for call, now in zip(calls, executed, strict=True):
         if now is not None and not call.keys() & now.outcome.as_json().keys():
@@ -250,7 +259,7 @@ def _in_written(path: Path, text: str, executed: list[ExecutedCall | None]) -> s
     """
     documents = [document.value for document in read(path)]
     is_yaml = path.suffix in YAML_ENDINGS
-    roots = list(yaml.compose_all(text, Loader=yaml.SafeLoader)) if is_yaml else []
+    roots = list(Budget(str(path)).yaml_nodes(text)) if is_yaml else []
     unrecorded = _unrecorded(path, executed)
     for number, (*above, last), outcome in reversed(unrecorded):
         parent: Any = reduce(lambda value, step: value[step], above, documents[number])

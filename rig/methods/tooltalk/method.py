@@ -177,6 +177,7 @@ class ToolTalk(Method):
     """A model gets true histories, turn by turn (arXiv 2311.10775)."""
 
     name = "tooltalk"
+    begins_from_truth = True
     declaration = scoring.DECLARATION
     knowing: Mapping[str, str] = MappingProxyType({ASSISTANT: "oracle"})
     episode = ToolTalkEpisode
