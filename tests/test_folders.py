@@ -5,24 +5,10 @@ import resource
 from pathlib import Path
 
 import pytest
+from deep_folders import nested
 
 from rig.files import temporary_folder, temporary_path
 from rig.folders import change_mode, folder_of, open_folder, remove
-
-
-def nested(folder: Path, levels: int) -> None:
-    """Folders in folders, deeper than any path can name."""
-    folder.mkdir()
-    handle = os.open(folder, os.O_RDONLY)
-    for number in range(levels):
-        os.mkdir("d", dir_fd=handle)
-        if number % 100 == 0:
-            os.close(os.open("file", os.O_CREAT | os.O_WRONLY, 0o600, dir_fd=handle))
-            os.symlink("/etc", "link", dir_fd=handle)
-        inner = os.open("d", os.O_RDONLY, dir_fd=handle)
-        os.close(handle)
-        handle = inner
-    os.close(handle)
 
 
 def test_folders_in_folders_go_however_deep_they_lie(tmp_path: Path) -> None:

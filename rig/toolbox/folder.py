@@ -16,7 +16,7 @@ from rig import plugins
 from rig.budget import parse_json
 from rig.calls import Json, JsonObject
 from rig.errors import RigError, did_you_mean
-from rig.files import read_bytes
+from rig.files import files_below, read_bytes
 from rig.opening import COMMAND
 from rig.paths import real
 from rig.toolbox import rules
@@ -177,7 +177,7 @@ def files_of(place: Path) -> list[Path]:
     """Return the files that define what the tools of a folder do."""
     if holds_servers(place):
         return [path for path in (place / CONFIG, place / LISTING) if path.is_file()]
-    code = (path for path in place.rglob("*.py") if "__pycache__" not in path.parts)
+    code = (path for path in files_below(place, ".py") if "__pycache__" not in path.parts)
     return sorted(path for path in (place / LISTING, *code) if path.is_file())
 
 
@@ -237,7 +237,7 @@ def _loaded(place: Path, marks: object, use: ServerUse) -> Toolbox | None:
 
 def _marks(place: Path) -> tuple[object, ...]:
     """Return a value that changes whenever a folder's toolbox does."""
-    state = sorted(place.rglob("*")) if holds_servers(place) else []
+    state = files_below(place, "") if holds_servers(place) else []
     return hash_of(place), *((path, path.lstat().st_mtime_ns, path.lstat().st_size) for path in state)
 
 

@@ -20,8 +20,11 @@ from rig.errors import RigError
 from rig.files import beginning, read_json
 from rig.toolbox.sandbox import LARGEST_FILE
 
-_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/opt", "/nix", "/gnu", "/snap")
-"""Where programs are installed for everybody."""
+_SYSTEM = (
+    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/opt", "/nix", "/gnu", "/snap"),
+    *("/run/current-system", "/var/lib/ca-certificates", os.path.realpath("/etc/resolv.conf")),
+)
+"""Where programs are installed for everybody, and what they look names and certificates up in."""
 _PROJECT = ("package.json", "node_modules", "pyproject.toml", "pyvenv.cfg", ".git")
 """What marks the folder that a program needs whole."""
 _MAC = "(version 1)(allow default)(deny network*)"
@@ -123,7 +126,7 @@ def _confined(
 
 def _places(command: Sequence[str], shared: Sequence[Path]) -> list[Path]:
     """Return the folders and files that a command is to see, parents first and nothing twice."""
-    places = {Path(place) for place in _SYSTEM if os.path.isdir(place)}
+    places = {Path(place) for place in _SYSTEM if os.path.exists(place)}
     places |= {Path(os.path.abspath(place)) for place in shared if place.exists()}
     for word in (*_SANDBOX, *command):
         value = word.rpartition("=")[2] if word.startswith("-") else word

@@ -316,8 +316,9 @@ def write_config(folder: Path, servers: Mapping[str, Server], copied: Mapping[st
             else:
                 folder.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(place, folder / name)
-    except (OSError, shutil.Error) as error:
-        raise RigError(f"{folder}: the state cannot be copied: {error}") from error
+    except (OSError, shutil.Error, RecursionError) as error:
+        reason = "its folders lie too deep" if isinstance(error, RecursionError) else str(error)
+        raise RigError(f"{folder}: the state cannot be copied: {reason}") from error
     default = asdict(Server("", ()))
     keys = {"environment": "env", "unseen": "ignore"}
     config: JsonObject = {}

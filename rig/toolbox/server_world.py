@@ -113,7 +113,10 @@ class Servers:
                         " import it again with `rig tools import`"
                     )
         except McpServerFault as fault:
-            raise Unavailable(f"the server {name} {fault}; try its command: {' '.join(program)}") from fault
+            raise Unavailable(
+                f"the server {name} {fault}; try its command: {' '.join(program)} (here it sees its program's"
+                " folder and its state; `shared` in mcp.json names more)"
+            ) from fault
         return client
 
 

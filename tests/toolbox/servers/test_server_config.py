@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from deep_folders import nested
 
 from rig.errors import RigError
+from rig.folders import remove
 from rig.toolbox.folder import find_toolbox
 from rig.toolbox.server_config import CONFIG, Server, read_config, remote, write_config
 from rig.toolbox.servers import servers_of
@@ -192,3 +194,16 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     server = Server("it", ("x", "y"), {"A": "b"}, (), "never", 5.0, ("*.log",), {"t": ("/a",)}, "", (), 90.0)
     write_config(tmp_path, {"it": server}, {})
     assert read_config(tmp_path) == {"it": server}
+
+
+def test_folders_in_folders_are_refused_in_one_line(box: Callable[..., Path], tmp_path: Path) -> None:
+    folder = box()
+    nested(folder / "data" / "deep", 3_000)
+    with pytest.raises(RigError, match="cannot be read: File name too long"):
+        find_toolbox(str(folder))
+    nested(tmp_path / "mine", 1_500)
+    with pytest.raises(RigError, match="the state cannot be copied"):
+        write_config(tmp_path / "copy", {}, {"mine": tmp_path / "mine"})
+    for place in (folder, tmp_path / "mine", tmp_path / "copy"):
+        remove(place)
+        assert not place.exists()
