@@ -235,6 +235,13 @@ def modes() -> Iterator[tuple[str, Callable[[], Reply], Any]]:
     yield "no name", lambda: called(piece(None, TEXT)), "malformed"
     yield "calls that are missing", lambda: events(chunk(content=""), chunk("tool_calls")), "malformed"
     yield "compressed", lambda: Reply([b"\x1f\x8b"], headers={**SSE, "Content-Encoding": "gzip"}), "malformed"
+    yield (
+        "filtered, then lost",
+        lambda: Reply(
+            [*events(chunk("content_filter"), done=False).content], headers={**SSE, "Content-Length": "9999"}
+        ),
+        "http_status",
+    )
     yield "filtered", lambda: events(chunk(content="He"), chunk("content_filter")), "http_status"
     yield "an error event", lambda: raw("event: error\ndata: it broke\n\n"), "http_status"
     yield "an error as an object", lambda: events({"object": "error", "message": "it broke"}), "http_status"
