@@ -213,6 +213,7 @@ class ServedModel(Model):
         except ServerFault as fault:
             if answer.finish is None or fault.kind not in (ErrorKind.CONNECTION, ErrorKind.TIMEOUT):
                 raise
+        answer.settle()
         answer.end()
 
     def count(self, body: JsonObject) -> int:
@@ -336,6 +337,7 @@ class ServedModel(Model):
         self, request: Request, answer: StreamedAnswer, usage: Usage, fault: ServerFault | None
     ) -> Prediction:
         failure = (fault.kind, str(fault)) if fault else None
+        answer.settle()
         tokens, limit = answer.tokens("completion_tokens"), self.settings.max_tokens
         is_cut = answer.finish == "length" or (answer.finish is None and tokens >= limit)
         if failure is None and is_cut:
