@@ -8,7 +8,7 @@ from rig.calls import Call, JsonObject, Outcome
 from rig.cli.output import print_facts, print_json, print_table, say
 from rig.displays.texts import file_size, millions
 from rig.engine.core.settings import EngineSettings
-from rig.engine.core.template import ChatTemplate, TemplateError
+from rig.engine.core.template import ChatTemplate, TemplateError, probing
 from rig.engine.files.adapters import AdapterInfo
 from rig.engine.files.info import GgufInfo
 from rig.engine.files.registry import Entry, family_of, template_of
@@ -149,6 +149,7 @@ _KEPT = {
 }
 
 
+@probing()
 def tools_json(source: str | None) -> JsonObject:
     """Return what a chat template does about tool calls, by name; `fault` if it has none.
 
@@ -175,6 +176,7 @@ def _template(source: str | None) -> ChatTemplate:
     return ChatTemplate(source)
 
 
+@probing()
 def show_tools(source: str | None) -> None:
     """Print the form of tool calls, the template's faults, and a call as the model sees and writes it."""
     click.echo("\nTool calls:")

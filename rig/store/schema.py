@@ -9,6 +9,7 @@ from pathlib import Path
 
 from sqlite_utils import Database, Migrations
 
+from rig.databases import in_memory
 from rig.paths import real
 
 MIGRATIONS = Migrations("rig.runs")
@@ -300,6 +301,6 @@ CREATE TABLE task_views (
 # Why a served arm answered otherwise than its file, as JSON. No earlier run had served arms.
 _statements("m017_attribution", "ALTER TABLE arms ADD COLUMN attribution TEXT")
 
-with Database(memory=True) as _empty:
+with Database(in_memory(), execute_plugins=False) as _empty:
     KNOWN = frozenset(migration.name for migration in MIGRATIONS.pending(_empty))
 """The names of all migrations of this rig."""
