@@ -1,7 +1,6 @@
 """Open the run store for reading or writing, check that it may be opened, and explain faults."""
 
 import os
-import secrets
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
@@ -21,6 +20,7 @@ from rig.databases import (
     open_without_log,
 )
 from rig.errors import RigError
+from rig.files import temporary_folder
 from rig.store.holder import is_in_use
 from rig.store.inspection import fault_of, is_remembered, remember
 from rig.store.schema import KNOWN, MIGRATIONS
@@ -249,8 +249,8 @@ def _keep_remembered(path: Path) -> None:
 
 def copy_to(database: Database, target: Path) -> None:
     """Copy all that a connection sees into a new file, or nothing. Raises OSError or sqlite3.Error."""
-    part = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
-    try:
+    with temporary_folder(target.parent, target.name) as folder:
+        part = folder / target.name
         with closing(open_own(part)) as copy:
             database.conn.backup(copy)
             # The writer of the store does not write its copy.
@@ -258,8 +258,6 @@ def copy_to(database: Database, target: Path) -> None:
             copy.commit()
             copy.execute("PRAGMA journal_mode = DELETE")
         os.link(part, target)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def backup(path: Path, target: Path) -> None:
