@@ -80,10 +80,13 @@ class RunWriter(AbstractContextManager["RunWriter"]):
                 database.table("runs").update(run, claim)
                 lock = RunLock(path, run)
             return cls(database, path, run, lock, grader)
-        except BaseException:
+        except BaseException as error:
             database.close()
             if lock is not None:
                 lock.release()
+            if isinstance(error, FileNotFoundError):
+                gone = f"was moved or removed while run {run} began to be stored in it"
+                raise StoreError(f"{path}: {gone}; nothing was played, so start it again") from error
             raise
 
     def __exit__(self, *_: object) -> None:
