@@ -11,6 +11,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
+from typing import Literal
 from urllib.parse import quote
 
 from rig.errors import RigError
@@ -32,7 +33,7 @@ class ForeignJournal(RigError):
 
 def in_memory(*, autocommit: bool = False) -> sqlite3.Connection:
     """Open an empty database in memory, for one thread at a time."""
-    level = None if autocommit else "DEFERRED"
+    level: Literal["DEFERRED"] | None = None if autocommit else "DEFERRED"
     return sqlite3.connect(":memory:", check_same_thread=False, isolation_level=level)
 
 

@@ -159,7 +159,7 @@ def check(
 
 def _unwritable(report: Checked) -> Iterator[str]:
     """Yield a line on each true call that a schema allows and no model can write that a grammar holds."""
-    for place, call, schema in report.calls:
+    for place, call, schema in report.true_calls:
         if not isinstance(call.arguments, dict):
             continue
         arguments = with_nulls_absent(schema, call.arguments)

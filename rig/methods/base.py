@@ -32,13 +32,13 @@ from rig.toolbox.world import Snapshot
 class Checked:
     """The result of checking a place: the number of tasks, and a line on each fault.
 
-    `calls` are the true calls, each with its place, and the schema of its arguments.
+    `true_calls` each have their place, and the schema of their arguments.
     """
 
     place: Path
     tasks: int
     faults: tuple[Any, ...]
-    calls: tuple[tuple[str, Call, JsonObject], ...] = ()
+    true_calls: tuple[tuple[str, Call, JsonObject], ...] = ()
 
     @property
     def summary(self) -> tuple[str, ...]:

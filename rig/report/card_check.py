@@ -171,7 +171,7 @@ def _tallied(rows: Sequence[JsonObject], declaration: Declaration) -> Tallied:
 
 
 def _total(rows: Sequence[JsonObject], name: str) -> float:
-    return sum(row["counts"].get(name, 0) for row in rows)
+    return float(sum(row["counts"].get(name, 0) for row in rows))
 
 
 def _number(value: Json) -> str:

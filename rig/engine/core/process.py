@@ -279,7 +279,7 @@ def reads(source: str) -> Mapping[str, JsonObject]:
     text, fault = _answered(source, json.dumps({"source": source, "reads": True}))
     if fault:
         raise TemplateError(fault)
-    found: Mapping[str, JsonObject] = json.loads(text)
+    found: Mapping[str, JsonObject] = parse_json(text)
     return found
 
 
