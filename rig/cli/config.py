@@ -130,6 +130,9 @@ def say_what_is_from_file(context: click.Context) -> None:
         say(f"rig: from rig.toml: {', '.join(texts)} (`rig config` shows the files)", err=True)
 
 
+BY_HAND = "`rig config` only shows settings; write them into rig.toml, as `rig config --help` has it"
+
+
 @verb()
 def command(
     context: click.Context, name: str | None = argument("[VERB]"), *, as_json: bool = AS_JSON
@@ -174,6 +177,8 @@ def command(
     elif name in members:
         rows = list(_options(members[name], (name,), settings))
     elif name:
+        if name in ("set", "get", "edit", "list"):
+            raise RigError(BY_HAND)
         near = did_you_mean(name, group.list_commands(context))
         raise RigError(f"there is no `rig {name}`{near}; `rig --help` lists what there is")
     else:
