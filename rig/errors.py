@@ -4,6 +4,10 @@ from collections.abc import Iterable
 from enum import StrEnum
 
 
+class RigWarning(UserWarning):
+    """Something that the user should know, and that stops nothing. The command line prints it as a line."""
+
+
 class RigError(Exception):
     """A fault that the user can fix. Its text is one line that says what to do next; the exit code is 2."""
 

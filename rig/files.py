@@ -12,7 +12,6 @@ import os
 import platform
 import re
 import secrets
-import shutil
 import stat
 import time
 import zlib
@@ -24,6 +23,7 @@ from typing import Any, BinaryIO, TextIO
 from rig.budget import DEEPEST, LARGEST_TOML, Budget
 from rig.calls import Json
 from rig.errors import RigError
+from rig.folders import remove
 from rig.paths import cache_directory, real
 
 LARGEST = 64 << 20
@@ -192,7 +192,7 @@ def filling(directory: Path) -> Iterator[Path]:
             with suppress(OSError):
                 for file in moved:
                     file.rename(part / file.name)
-            shutil.rmtree(part, ignore_errors=True)
+            remove(part)
             for folder in new:
                 with suppress(OSError):
                     folder.rmdir()
@@ -266,48 +266,46 @@ ELSEWHERE_S = 24 * 3600.0
 """At this age, the files of a process on another machine, which cannot be checked, count as left behind."""
 
 _NAME = re.compile(
-    r"\.(?P<purpose>.+)\.(?P<host>[0-9a-f]{8})-(?P<pid>\d+)-(?P<started>\d+)-[0-9a-f]{16}", re.DOTALL
+    r"(?P<beginning>.+)\.(?P<host>[0-9a-f]{8})-(?P<pid>\d+)-(?P<started>\d+)-[0-9a-f]{16}", re.DOTALL
 )
 _LONGEST = 180
 """Bytes of a purpose in a name; file systems take about 255 of a name."""
 
 
-def temporary_path(directory: Path, purpose: str) -> Path:
+def temporary_path(directory: Path, purpose: str, *, hidden: bool = True) -> Path:
     """Return a new unpredictable path, and remove what processes that are gone left for this purpose."""
-    remove_leftovers(directory, purpose)
+    beginning = f"{'.' * hidden}{_shortened(purpose)}"
+    _remove_leftovers(directory, beginning)
     pid = os.getpid()
     owner = f"{_host()}-{pid}-{started_s(pid) or 0:.0f}"
-    return directory / f".{_shortened(purpose)}.{owner}-{secrets.token_hex(8)}"
+    return directory / f"{beginning}.{owner}-{secrets.token_hex(8)}"
 
 
 @contextmanager
-def temporary_folder(directory: Path, purpose: str) -> Iterator[Path]:
+def temporary_folder(directory: Path, purpose: str, *, hidden: bool = True) -> Iterator[Path]:
     """Make a folder that is removed at the end, and its directory if it does not exist. Raises OSError."""
     directory.mkdir(parents=True, exist_ok=True)
-    folder = temporary_path(directory, purpose)
+    folder = temporary_path(directory, purpose, hidden=hidden)
     folder.mkdir()
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        remove(folder)
 
 
-def remove_leftovers(directory: Path, purpose: str) -> None:
-    """Remove the temporary files and folders for a purpose in a directory whose process is gone."""
+def _remove_leftovers(directory: Path, beginning: str) -> None:
+    """Remove temporary files and folders in a directory whose names begin so and whose process is gone."""
     with suppress(OSError):
         for path in list(directory.iterdir()):
             name = _NAME.fullmatch(path.name)
-            if name is None or name["purpose"] != _shortened(purpose):
+            if name is None or name["beginning"] != beginning:
                 continue
             if name["host"] != _host():
                 is_left = time.time() - path.lstat().st_mtime > ELSEWHERE_S
             else:
                 is_left = not is_running(int(name["pid"]), float(name["started"]))
             if is_left:
-                if path.is_dir() and not path.is_symlink():
-                    shutil.rmtree(path, ignore_errors=True)
-                else:
-                    path.unlink(missing_ok=True)
+                remove(path)
 
 
 def put_in_place(finished: Path, target: Path) -> None:

@@ -19,7 +19,7 @@ from rig.displays.compare import with_interval
 from rig.displays.summary import contention_notes
 from rig.errors import MACHINE, ErrorKind, RigError, counted, meant
 from rig.files import read_toml
-from rig.metrics import Metric, if_right
+from rig.metrics import UNPLAYED, Metric, if_right
 from rig.rates import estimates
 from rig.store import Runs
 
@@ -261,7 +261,7 @@ def _doubts(comparison: Comparison, sides: Sequence[ArmResult]) -> Iterator[str]
     if not comparison.declaration.decides:
         yield comparison.declaration.caution
     for arm in sides:
-        if arm.finished < arm.planned:
+        if arm.finished < arm.planned and UNPLAYED not in arm.counts:
             yield f"{arm.label} has finished {arm.finished} of {counted(arm.planned, 'conversation')}"
 
 

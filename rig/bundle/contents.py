@@ -26,7 +26,8 @@ from rig.bundle.wheels import Wheel, wheels
 from rig.calls import JsonObject
 from rig.engine.built import built_for
 from rig.engine.files.adapters import inspect_adapter
-from rig.engine.files.registry import load_registry, resolve, run_pip
+from rig.engine.files.fetch import run_pip
+from rig.engine.files.registry import load_registry, resolve
 from rig.errors import RigError
 from rig.files import json_text, put_in_place, temporary_folder
 from rig.paths import CHECKOUT, real
@@ -223,7 +224,11 @@ def _portable(folder: Path) -> Path:
 
     pinned = f"{LLAMA}=={version(LLAMA)}"
     options = ["--no-deps", "--no-cache-dir", f"--no-binary={LLAMA}", f"--wheel-dir={folder / 'portable'}"]
-    fault = run_pip(["wheel", *options, pinned], folder, {"CMAKE_ARGS": PORTABLE})
+    # Without what rig never loads, as in the Makefile: it takes more than half of the compiler's time.
+    included = folder / "llama.cmake"
+    included.write_text("set(LLAMA_BUILD_COMMON OFF)\n")
+    without = f"-DLLAVA_BUILD=OFF '-DCMAKE_PROJECT_llama.cpp_INCLUDE={included}'"
+    fault = run_pip(["wheel", *options, pinned], folder, {"CMAKE_ARGS": f"{PORTABLE} {without}"})
     if fault is not None:
         raise RigError(
             f"pip could not compile {pinned} ({fault}); without a network or a compiler, make it on another "

@@ -19,6 +19,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args, get_o
 
 import click
 
+from rig.cli.sources import settle
 from rig.errors import RigError, did_you_mean
 from rig.option import value_type
 
@@ -93,6 +94,9 @@ def verb(
 
         @wraps(function)
         def run(**values: Any) -> None:
+            context = click.get_current_context()
+            settle(context)
+            values |= {name: context.params[name] for name in values}
             own = {part: _value(part, hint, values) for part, hint, _ in _declared(function)}
             code = function(**own, **(values if takes_all else {}))
             if code is not None:

@@ -27,10 +27,11 @@ from rig.engine.engine import LlamaCppModel
 from rig.engine.formats.base import Reading
 from rig.engine.formats.salvage import AnswerError, read_answer
 from rig.errors import SERVER, ErrorKind
-from rig.models import Model, Prediction, Request
+from rig.models import LEAKED, Model, Prediction, Request
+from rig.serving.answers import CALL
 from rig.serving.dialects.base import ScoredToken
 from rig.serving.model import ServedModel
-from rig.serving.probes import CALL, THINKING
+from rig.serving.probes import THINKING
 from rig.serving.wire.client import ServerFault
 
 CauseKind: TypeAlias = Literal[
@@ -282,6 +283,8 @@ class _Evidence:
             return "the text is changed" if is_same and text.strip() != message.content.strip() else None
         if len(message.calls) < len(expected):
             names = {call.name for call in expected}
+            if not message.calls and reading and reading.form.startswith(LEAKED):
+                return f"a call is lost in parsing: {reading.form.removeprefix(LEAKED)}"
             if not message.calls and CALL.search(message.content):
                 return "a call is left in the text"
             if any("}{" in str(arguments).replace(" ", "") for _, arguments in message.calls):

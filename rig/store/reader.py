@@ -6,12 +6,13 @@ from dataclasses import asdict, fields, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeAlias
+from warnings import warn
 
 from sqlite_utils import Database
 
 from rig import methods
 from rig.budget import parse_json
-from rig.errors import MACHINE, PASSING, RigError, did_you_mean
+from rig.errors import MACHINE, PASSING, RigError, RigWarning, did_you_mean
 from rig.events import Where
 from rig.limits import by_option, cut_answers
 from rig.meters import Costs
@@ -96,7 +97,7 @@ class Runs(ScoreReader):
 
     def get(self, text: str, *, sums: bool = True) -> StoredRun:
         """Return the run with this id, name or beginning of an id, or the `latest`. RigError unless it is one
-        run.
+        run. Of several with the name it is the newest, and a RigWarning says which.
 
         Without `sums`, nothing is added up for its arms, which would take seconds for a million turns.
         """
@@ -105,11 +106,13 @@ class Runs(ScoreReader):
             rows = self._rows(f"SELECT * FROM runs {newest} LIMIT 1")
         else:
             beginning = f"SELECT * FROM runs WHERE ?1 != '' AND substr(id, 1, length(?1)) = ?1 {newest}"
-            rows = (
-                self._rows("SELECT * FROM runs WHERE id = ?", text)
-                or self._rows(f"SELECT * FROM runs WHERE name = ? {newest}", text)
-                or self._rows(beginning, text)
-            )
+            rows = self._rows("SELECT * FROM runs WHERE id = ?", text)
+            if not rows and (rows := self._rows(f"SELECT * FROM runs WHERE name = ? {newest}", text))[1:]:
+                others = "another" if len(rows) == 2 else f"{len(rows) - 1} others"
+                told = f"{text} is the name of {others}, too; this is the newest, run {rows[0]['id']}"
+                warn(told, RigWarning, stacklevel=2)
+                rows = rows[:1]
+            rows = rows or self._rows(beginning, text)
         if len(rows) != 1:
             ids = ", ".join(row["id"] for row in rows[:5])
             stored = self._rows(f"SELECT id, name FROM runs {newest} LIMIT {_NAMES}")
@@ -348,7 +351,7 @@ class Runs(ScoreReader):
         standing = self._standing(arm["id"])
         if standing is None:
             return ArmSums({}, speed, limits=limits)
-        own = self._summed(arm["position"], None, standing.grader, list(scores.values()))
+        own = self._summed(arm["run"], arm["position"], None, standing.grader, list(scores.values()))
         return ArmSums(own.counts, speed, own.error_types, own.faults, limits)
 
     def _rows(self, query: str, *values: Any) -> list[dict[str, Any]]:

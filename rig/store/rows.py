@@ -35,7 +35,7 @@ def storable(text: str | None) -> str | None:
     return None if text is None else text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-_TEXTS = ("raw", "reply", "error_detail", "salvage", "reasoning", "content")
+_TEXTS = ("raw", "reply", "error_detail", "salvage", "reasoning", "content", "form")
 _PLAIN = ("finish_reason", "part")
 _TOKENS = ("token_ids", "logprobs", "token_chars")
 """Fields of a prediction with a column of the same name: texts from a model, plain values, and lists."""

@@ -15,7 +15,7 @@ from rig.errors import MACHINE
 from rig.metrics import RATE_SQL, Declaration
 
 _EXPORTED = """
-steps calls turn_results turn_faults conversation_scores rates metrics flips errors salvaged summary
+steps calls turn_results turn_faults conversation_scores rates metrics flips errors salvaged forms summary
 arm_settings
 """
 EXPORTED = tuple(_EXPORTED.split())
@@ -69,7 +69,11 @@ FROM runs JOIN json_each(runs.declaration, '$.metrics') AS each
     "rates": f"""
 WITH totals AS ({_TOTALS})
 SELECT runs.id AS run, runs.name AS name, arms.name AS arm, metrics.metric,
-    {_RATE} AS value, below.grader, below.grader_version, below.similarity
+    CASE WHEN json_extract(runs.settings, '$.until') IS NULL OR (
+        SELECT played.value FROM totals AS played WHERE {_SAME.replace("above", "played")}
+            AND played.name = 'tasks'
+    ) >= (SELECT count(*) * runs.repeats FROM conversations WHERE conversations.run = runs.id)
+    THEN {_RATE} END AS value, below.grader, below.grader_version, below.similarity
 FROM totals AS below
 JOIN arms ON arms.id = below.arm
 JOIN runs ON runs.id = arms.run
@@ -124,6 +128,7 @@ SELECT {_WHERE}, turns.repeat, {_TURN}, predictions.step, predictions.kind, pred
     predictions.completion_tokens, predictions.forced_tokens,
     predictions.prefill_s, predictions.decode_s, predictions.mask_s, predictions.first_token_s,
     predictions.role, predictions.parent, predictions.reasoning, predictions.content, predictions.part,
+    predictions.form,
     predictions.reasoning_tokens, predictions.reasoning_s, predictions.drafted_tokens,
     predictions.accepted_tokens
 {_PLAYED}
@@ -156,6 +161,12 @@ SELECT runs.id AS run, arms.name AS arm, predictions.salvage, predictions.kind, 
 {_PLAYED}
 WHERE predictions.salvage <> ''
 GROUP BY arms.id, predictions.salvage, predictions.kind
+""",
+    "forms": f"""
+SELECT runs.id AS run, arms.name AS arm, predictions.form, predictions.kind, count(*) AS predictions
+{_PLAYED}
+WHERE predictions.form <> ''
+GROUP BY arms.id, predictions.form, predictions.kind
 """,
 }
 """Views with fixed columns, each after those that it reads."""

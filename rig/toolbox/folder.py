@@ -16,17 +16,18 @@ from rig import plugins
 from rig.budget import parse_json
 from rig.calls import Json, JsonObject
 from rig.errors import RigError, did_you_mean
-from rig.files import read_bytes
+from rig.files import files_below, read_bytes
 from rig.opening import COMMAND
 from rig.paths import real
 from rig.toolbox import rules
 from rig.toolbox.functions import loaded
-from rig.toolbox.listing import UNSAID, ToolDeclaration, read_listing
-from rig.toolbox.rules import ABSENT, Rule, TrueCall
+from rig.toolbox.listing import UNSAID, Listing, ToolDeclaration, read_listing
+from rig.toolbox.rules import Rule, TrueCall
 from rig.toolbox.server_config import CONFIG
 from rig.toolbox.servers import LIVE, ServerUse, holds_servers, load_servers, of_command
 from rig.toolbox.spec import FREE_TEXT, Tool, ToolError
 from rig.toolbox.toolbox import Toolbox
+from rig.toolbox.values import written
 from rig.toolbox.world import RECORDED_CALLS, World
 
 DONE: Mapping[str, Json] = {"status": "ok"}
@@ -117,7 +118,8 @@ def _fits(declared: ToolDeclaration, true: JsonObject, arguments: JsonObject) ->
     expected, ruled = true["arguments"], {name: rules.parse(rule) for name, rule in true["match"].items()}
     for name in {**expected, **ruled}:
         rule = ruled.get(name) or declared.match.get(name) or Rule("exact")
-        if not rule.is_text and not rule.agrees(expected.get(name), arguments.get(name, ABSENT)):
+        both = written(declared.parameters, name, expected, arguments)
+        if not rule.is_text and not any(rule.agrees(*values) for values in both):
             return False
     return True
 
@@ -148,13 +150,13 @@ def load_folder(place: Path, use: ServerUse = LIVE) -> Toolbox | None:
     module = loaded(place / CODE, place) if (place / CODE).is_file() else None
     if module is not None and hasattr(module, "register"):
         return None
-    listed = read_listing(place / LISTING).tools if (place / LISTING).is_file() else ()
+    listing = read_listing(place / LISTING) if (place / LISTING).is_file() else Listing("rig", ())
     written: dict[str, Tool] = {}
     for tool in vars(module).values() if module is not None else ():
         if isinstance(tool, Tool) and written.setdefault(tool.name, tool) is not tool:
             raise RigError(f"{place / CODE}: there are two tools named {tool.name}")
     tools = []
-    for declared in listed:
+    for declared in listing.tools:
         # With the function of the same name, else with recorded answers.
         coded = written.pop(declared.name, None)
         tools.append(declared.made(place.name, coded.function if coded else partial(answer, declared)))
@@ -168,6 +170,7 @@ def load_folder(place: Path, use: ServerUse = LIVE) -> Toolbox | None:
         suites=(place / CONVERSATIONS,),
         texts=(FREE_TEXT,),
         sha256=hash_of(place),
+        left_out=listing.left_out,
     )
 
 
@@ -175,7 +178,7 @@ def files_of(place: Path) -> list[Path]:
     """Return the files that define what the tools of a folder do."""
     if holds_servers(place):
         return [path for path in (place / CONFIG, place / LISTING) if path.is_file()]
-    code = (path for path in place.rglob("*.py") if "__pycache__" not in path.parts)
+    code = (path for path in files_below(place, ".py") if "__pycache__" not in path.parts)
     return sorted(path for path in (place / LISTING, *code) if path.is_file())
 
 
@@ -235,7 +238,7 @@ def _loaded(place: Path, marks: object, use: ServerUse) -> Toolbox | None:
 
 def _marks(place: Path) -> tuple[object, ...]:
     """Return a value that changes whenever a folder's toolbox does."""
-    state = sorted(place.rglob("*")) if holds_servers(place) else []
+    state = files_below(place, "") if holds_servers(place) else []
     return hash_of(place), *((path, path.lstat().st_mtime_ns, path.lstat().st_size) for path in state)
 
 

@@ -17,7 +17,7 @@ from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
 
 from rig.budget import parse_json
 from rig.calls import JsonObject
-from rig.compare.sequential import SequentialArm
+from rig.compare.early import SequentialArm
 from rig.engine.files.caches import sha256_of
 from rig.engine.files.derived import local_registry, remove
 from rig.engine.files.header import read_header

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from rig.calls import StepPlace
 from rig.displays.progress import Progress, Remaining
+from rig.displays.texts import read_so_far
 from rig.errors import RigError
 from rig.events import Event, PersonAsked, PieceGenerated, RunStarted, Where
 from rig.meters import available_cores
@@ -162,7 +163,10 @@ class LiveRun:
             return "stopping"
         if self.paused:
             return "pausing" if self.state.playing else "paused"
-        return "loading the model" if any(arm.loading for arm in self.state.arms) else ""
+        loading = next((arm for arm in self.state.arms if arm.loading), None)
+        if loading is None:
+            return ""
+        return f"reading the prompt, {read_so_far(*loading.read)}" if loading.read[1] else "loading the model"
 
     def pace_of(self, where: Where | None) -> float | None:
         """Return the tokens per second of the step being written in a conversation; None if there is none."""

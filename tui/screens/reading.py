@@ -50,6 +50,8 @@ class ReadingScreen(PagedScreen[None]):
         """Return a conversation from memory or the store, and the words to show if it has no transcript."""
         conversation = self.state.conversations.get(where) if where else None
         if where is None or conversation is None:
+            if any(arm.read[1] for arm in self.state.arms):
+                return None, f"{self.live_run.condition}: every conversation begins with it"
             turn = "next turn" if self.state.turns_done else "first turn"
             return None, f"waiting for the {turn if self.state.run else 'run to start'}"
         if conversation.transcript is not None or not conversation.dropped:

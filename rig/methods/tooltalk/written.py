@@ -17,8 +17,9 @@ from rig.documents import DocumentPart, read
 from rig.errors import RigError
 from rig.scoring import reasons
 from rig.toolbox import rules
-from rig.toolbox.rules import Rule, equal
+from rig.toolbox.rules import Rule
 from rig.toolbox.toolbox import Simulator
+from rig.toolbox.values import alike
 
 NOW = "2025-01-15 09:00:00"
 """When a conversation takes place if its file does not say."""
@@ -72,7 +73,7 @@ class Expectation(NamedTuple):
             got = f"fails: {executed.exception}" if executed.exception else "does not fail"
         else:
             due, returned, rule = self.value, executed.response, self.rule
-            is_met = equal(due, returned) if rule is None else rule.agrees(due, returned)
+            is_met = alike(due, returned) if rule is None else rule.agrees(due, returned)
             place, due, returned = rules.first_difference(rule.as_json() if rule else due, returned)
             at = f" at {place.removeprefix('.')}" if place else ""
             got = f"expected {reasons.show(due)}, got {reasons.show(returned)}{at}"
