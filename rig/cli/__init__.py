@@ -173,7 +173,9 @@ def _fault(error: BaseException) -> str | None:
     if isinstance(error, RigError):
         return _one_line(str(error))
     if isinstance(error, click.ClickException):
-        return _one_line(error.format_message())
+        from rig.cli.mistakes import explained
+
+        return _one_line(explained(error))
     if isinstance(error, OSError) and error.errno in _OF_USERS:
         # Only the user can have named this path or stream.
         place = f"{error.filename}: " if error.filename else ""

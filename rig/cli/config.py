@@ -121,6 +121,9 @@ def _value(setting: Setting, option: click.Option) -> Any:
     return tuple(values) if option.multiple else values[0]
 
 
+BY_HAND = "`rig config` only shows settings; write them into rig.toml, as `rig config --help` has it"
+
+
 @verb()
 def command(
     context: click.Context, name: str | None = argument("[VERB]"), *, as_json: bool = AS_JSON
@@ -165,6 +168,8 @@ def command(
     elif name in members:
         rows = list(_options(members[name], (name,), settings))
     elif name:
+        if name in ("set", "get", "edit", "list"):
+            raise RigError(BY_HAND)
         near = did_you_mean(name, group.list_commands(context))
         raise RigError(f"there is no `rig {name}`{near}; `rig --help` lists what there is")
     else:

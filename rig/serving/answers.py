@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from rig.budget import parse_json
 from rig.calls import Call, Json, JsonObject, Outcome
 from rig.engine.core.template import ChatMessage, ToolCall
 from rig.engine.formats import leaks
@@ -46,7 +47,7 @@ class ServedCall:
         if not isinstance(self.arguments, str):
             return True
         with suppress(ValueError, RecursionError):
-            json.loads(self.arguments)
+            parse_json(self.arguments)
             return True
         return False
 

@@ -44,7 +44,8 @@ _ADVICE = {
     **dict.fromkeys((sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN), _ELSEWHERE),
     **dict.fromkeys((sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL), _LATER),
     **dict.fromkeys((sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL), _DISK),
-    **dict.fromkeys((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_TOOBIG), _DAMAGED),
+    **dict.fromkeys((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_TOOBIG), _DAMAGED),
+    sqlite3.SQLITE_NOTADB: "it is no run store, or a damaged one; give another file with --runs",
     sqlite3.SQLITE_MISMATCH: _DAMAGED,
     sqlite3.SQLITE_INTERRUPT: _UNREAD,
 }

@@ -174,7 +174,7 @@ class RunWriter(AbstractContextManager["RunWriter"]):
     def _declaration(self) -> Declaration:
         """Return the run's declaration as it is stored."""
         [row] = self._database.query("SELECT declaration FROM runs WHERE id = ?", [self.run])
-        return Declaration.from_json(json.loads(row["declaration"]))
+        return Declaration.from_json(parse_json(row["declaration"]))
 
     def _declare(self, counts: Counts) -> None:
         """Declare the forms of calls that these counts have and no earlier score had."""
