@@ -1,6 +1,5 @@
 """Gather the contents of a bundle in a folder, make the bundle, and verify one without unpacking it."""
 
-import json
 import platform
 import sys
 import sysconfig
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rig import __version__, site
+from rig.budget import parse_json
 from rig.bundle.archive import (
     SUFFIXES,
     Digest,
@@ -292,7 +292,7 @@ def _held(path: Path, stream: Stream) -> tuple[int, list[tuple[str, str]]]:
 
 def _listed(path: Path, text: bytes) -> dict[str, Digest]:
     try:
-        files: Any = json.loads(text)["files"]
+        files: Any = parse_json(text)["files"]
         listed = {name: Digest(str(file["sha256"]), int(file["size"])) for name, file in files.items()}
         texts = (text for name, file in listed.items() for text in (name, file.sha256))
         if odd := next((text for text in texts if not text.isprintable()), ""):

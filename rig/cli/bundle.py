@@ -9,7 +9,6 @@ from typing import Literal
 import click
 
 from rig import __version__, site
-from rig.cli.config import say_what_is_from_file
 from rig.cli.options import AS_JSON, complete_model_files
 from rig.cli.output import ProgressLine, print_json, say
 from rig.cli.verbs import HELP_NAMES, Verbs, argument, option, verb
@@ -55,7 +54,6 @@ def command(
     """
     if context.invoked_subcommand:
         return
-    say_what_is_from_file(context)
     if output is None:
         raise RigError("say where the bundle goes, as in: rig bundle -o rig-bundle.tar.gz")
     # Imported here, because it takes a moment to load, which `--help` does not need.

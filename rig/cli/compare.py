@@ -9,7 +9,6 @@ from pathlib import Path
 
 import click
 
-from rig.cli.config import say_what_is_from_file
 from rig.cli.options import AS_JSON, GRADED_BY, MODEL, SHARE, STORE, FloatRange, complete_runs, json_option
 from rig.cli.output import form_of, paint, print_json, print_table, printable, say, terminal_width
 from rig.cli.runs import print_cautions, print_tables
@@ -96,6 +95,10 @@ class DecisionOptions:
         "Say instead whether each arm loses as much as --loss, using tests that you may repeat after every"
         " conversation."
     )
+    in_suite: bool = option(
+        "With --sequential, decide about this suite alone, not about conversations like these. One of two"
+        " equally good files gets more of a small suite right, and the other then shows a loss."
+    )
     curve: bool = option(
         "Say instead where success breaks over the levels of an option, as in --sweep: success level by"
         " level, and a sentence for each file, which hold however often you look."
@@ -139,8 +142,9 @@ def command(
     The exit code is 1 if an arm is worse than --fail-if-worse allows, 3 if --fail-if-unsure is given and rig
     cannot tell, and else 0. A verdict holds however unclear texts are decided.
     """
-    say_what_is_from_file(click.get_current_context())
     limit = deciding.limit(question.loss)
+    if deciding.in_suite and not deciding.sequential:
+        raise RigError("--in-suite is for --sequential; give both, or neither")
     if deciding.curve and (deciding.sequential or limit is not None):
         raise RigError("--curve decides nothing; leave out --sequential and --fail-if-…")
     with Runs.open(question.runs, question.graded_by) as stored:
@@ -153,7 +157,11 @@ def command(
             tested = question.loss if limit is None else limit
             if not tested:
                 raise RigError("--sequential tests for a loss; give --fail-if-worse more than 0 points")
-            comparison = compare_sequentially(stored, question.addresses, tested / 100, question.options)
+            options = question.options
+            in_suite = deciding.in_suite
+            comparison = compare_sequentially(
+                stored, question.addresses, tested / 100, options, in_suite=in_suite
+            )
             baseline = comparison.baseline
         else:
             noise = question.noise_in(stored)
@@ -228,7 +236,6 @@ def report(
       rig report quants other -o both.html      two runs in one report
       rig report latest --format md             Markdown, for a pull request
     """  # noqa: D301 - for click
-    say_what_is_from_file(click.get_current_context())
     if opened and output is None:
         output = Path(f"rig-report-{'-'.join(re.findall('[0-9A-Za-z]+', question.addresses[0]))}.html")
         force = True
@@ -268,6 +275,11 @@ def rank(
     csv_path: Path | None = option(
         "Also write the ranking to a new file, in the form of ToolBench's leaderboard.", flags="--csv"
     ),
+    every: bool = option(
+        "Rank oracles, and arms that played only a part of the suite, too. All are then ranked by what they"
+        " have in common.",
+        flags="--all",
+    ),
     runs: Path = STORE,
     as_json: bool = AS_JSON,
 ) -> None:
@@ -279,7 +291,7 @@ def rank(
         _print_file(file, as_json=as_json)
         return
     with Runs.open(runs) as opened:
-        ranking = leaderboard.leaderboard(opened, suite, method)
+        ranking = leaderboard.leaderboard(opened, suite, method, every=every)
     if csv_path is not None:
         write(paper.toolbench().leaderboard_text(leaderboard.standings(ranking)), csv_path)
     if as_json:

@@ -5,9 +5,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import click
-
-from rig.cli.config import say_what_is_from_file
 from rig.cli.options import AS_JSON, GRADED_BY, STORE, complete_runs
 from rig.cli.output import print_json, say
 from rig.cli.verbs import argument, option, verb
@@ -58,7 +55,6 @@ def command(
       metric = "decode_rate"
       min_ratio = 0.9             # times the baseline's
     """  # noqa: D301 - for click
-    say_what_is_from_file(click.get_current_context())
     conditions = Policy.read(policy)
     if baseline is not None:
         conditions = replace(conditions, question=replace(conditions.question, baseline=baseline))

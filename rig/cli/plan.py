@@ -113,12 +113,15 @@ def _known(todo: Plan, flips: float | None, like: str | None, store: Path) -> Kn
 def _times(todo: Plan, verdict: VerdictPlan, paces: Sequence[ArmPace]) -> JsonObject:
     """Return the seconds for the conversations at hand, those needed, the repeats and a larger suite."""
     turns = sum(max(len(task.known_turns), 1) for task in todo.tasks)
+    per_task = turns / len(todo.tasks)
     needed, repeats = verdict.conversations_needed, verdict.repeats_needed
     plays = {
         "at_hand": turns * verdict.repeats,
-        "needed": turns / len(todo.tasks) * needed * verdict.repeats if needed else None,
+        "needed": per_task * needed * verdict.repeats if needed else None,
         "repeated": turns * repeats if repeats else None,
-        "larger": verdict.larger.turns * verdict.repeats if verdict.larger else None,
+        "larger": (verdict.larger.turns or per_task * verdict.larger.conversations) * verdict.repeats
+        if verdict.larger
+        else None,
     }
     times: JsonObject = {}
     for name, played in plays.items():

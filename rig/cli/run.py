@@ -11,12 +11,10 @@ from time import monotonic
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from rig import displays
 from rig.cli import INTERRUPTED
 from rig.cli import options as shared
-from rig.cli.config import from_file, say_what_is_from_file
 from rig.cli.options import OUTPUT, Network, complete_runs
 from rig.cli.output import print_json, say, say_failures, terminal_width
 from rig.cli.verbs import argument, option, verb
@@ -33,7 +31,6 @@ from rig.errors import RigError
 from rig.events import Emit, Event, Notice, RunStarted
 from rig.files import json_text
 from rig.option import CONVERSATIONS
-from rig.options import TABLE
 from rig.running.control import Control
 from rig.running.plan import Plan
 from rig.running.planning import Options, elsewhere, plan, plan_resume
@@ -105,10 +102,6 @@ class Notifier:
         if self._is_titled:
             # In one piece: a live view writes to the same terminal.
             os.write(self._stream.fileno(), sequence.encode())
-
-
-_RESUMING = ("display", "runs", "as_json", "where", "bell", "notify")
-"""The options of a resumed run that a settings file may set."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,12 +185,6 @@ def command(
       rig run a.gguf http://127.0.0.1:8080          a file, and the same file behind a server
     """  # noqa: D301 - for click
     name = playing.name
-    if resuming.resume is not None:
-        # A run continues with the options that it was started with.
-        for parameter in from_file(context).keys() - _RESUMING:
-            context.params[parameter] = None
-            context.set_parameter_source(parameter, ParameterSource.DEFAULT)
-        name = context.params["name"]
     options = options_of(context)
     if resuming.resume is not None:
         if name is not None:
@@ -243,15 +230,8 @@ def print_end(
 def options_of(context: click.Context) -> dict[str, Any]:
     """Return the options of a plan that were given, by name, without those left to their defaults.
 
-    Options in a file count as given, and are named on stderr. Between a suite and a folder, the command line
-    decides.
+    Options in a file count as given.
     """
-    files = from_file(context)
-    for name, other in (("suite", "conversations"), ("conversations", "suite")):
-        if name in files and other not in files and context.params[other] != TABLE[other].start:
-            context.params[name] = TABLE[name].start
-            context.set_parameter_source(name, ParameterSource.DEFAULT)
-    say_what_is_from_file(context)
     options = shared.chosen_options(context)
     if (rounds := context.params.get("max_rounds")) is not None:
         options["set"] = (*options.get("set", ()), f"max_rounds={rounds}")

@@ -249,13 +249,11 @@ def _show_conversation(
     from rig.rescore.reexecute import effects_of
     from rig.rescore.setups import places_of_path
 
-    names = [arm.name for arm in run.arms]
-    if unknown := [name for name in arms if name not in names]:
-        raise RigError(f"run {run.id} has no arm {unknown[0]!r}; its arms are: {', '.join(names)}")
+    wanted = {run.arm(name).position for name in arms}
     transcripts = [
         stored.transcript(run, conversation, arm.position, repeat)
         for arm in run.arms
-        if not arms or arm.name in arms
+        if not arms or arm.position in wanted
         for repeat in range(run.repeats)
     ]
     both = [(transcript, effects_of(run, transcript) if diff else None) for transcript in transcripts]

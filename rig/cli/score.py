@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from rig.budget import parse_json
 from rig.calls import ExecutedCall, JsonObject
 from rig.cli.options import AS_JSON, RUN, STORE, THRESHOLD, complete_runs, json_option, of_table
 from rig.cli.output import print_json, print_table, say
@@ -65,7 +66,7 @@ class Spool(list[Any]):
 
     def __iter__(self) -> Iterator[Any]:
         self._file.seek(0)
-        return map(json.loads, self._file)
+        return map(parse_json, self._file)
 
 
 def print_spooled(value: JsonObject) -> None:

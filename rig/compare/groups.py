@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from rig.calls import CallPlace, JsonObject
 from rig.errors import RigError
-from rig.metrics import rate
+from rig.metrics import UNPLAYED, rate
 from rig.store import Runs, StoredRun, Transcript
 from rig.toolbox.rules import is_optional
 
@@ -63,9 +63,14 @@ def groups_of(runs: Runs, run: StoredRun, by: By) -> Groups:
             for conversation in run.conversations
             for repeat in range(run.repeats)
         )
+        # Of an arm that stopped by its results, no share would be fair.
         for arm in run.arms
+        if UNPLAYED not in arm.counts
     )
-    if grouped := next(groups([by], [arm.name for arm in run.arms], played), None):
+    names = [arm.name for arm in run.arms if UNPLAYED not in arm.counts]
+    if not names:
+        raise RigError(f"--by {by}: results chose what arms of {run.id} played, so shares say nothing")
+    if grouped := next(groups([by], names, played), None):
         return grouped
     faults = {
         "tool": "it is not known which true calls were made",

@@ -121,13 +121,15 @@ def estimate(measured: "Estimate", metric: Metric = _SHARE) -> str:
 def with_interval(
     write: Callable[[float], str], number: "Estimate | RateDifference | Interval", unit: str = ""
 ) -> str:
-    """Return a number with its interval, if it has one: `61.0% (55.0 to 64.0)`; `-` without a number."""
-    if number.value is None:
-        return UNKNOWN
+    """Return a number with its interval, if it has one: `61.0% (55.0 to 64.0)`. Without a number, return its
+    bounds, as in `55.0 to 64.0%`, or `-` if it has none.
+    """
     bounds = ""
     if number.low is not None and number.high is not None:
-        bounds = f" ({write(number.low)} to {write(number.high)})"
-    return f"{write(number.value)}{unit}{bounds}"
+        bounds = f"{write(number.low)} to {write(number.high)}"
+    if number.value is None:
+        return f"{bounds}{unit}" if bounds else UNKNOWN
+    return f"{write(number.value)}{unit}{f' ({bounds})' if bounds else ''}"
 
 
 def unclear_texts(counts: Counts) -> str:

@@ -23,7 +23,7 @@ from rig.engine.grammar.language import Constraint, ConstraintError, FreeGrammar
 from rig.engine.memory.fit import LoadedModel
 from rig.engine.prompt import PromptBuilder
 from rig.errors import ErrorKind, RigError
-from rig.models import Model, Notify, OnPiece, OnRead, Piece, Prediction, Request, unheard
+from rig.models import Memory, Model, Notify, OnPiece, OnRead, Piece, Prediction, Request, unheard
 from rig.paths import cache_directory
 
 PREFILL_PIECE = 128
@@ -101,6 +101,10 @@ class LlamaCppModel(Model):
     @property
     def slots(self) -> int:
         return len(self.context.sequences)
+
+    @property
+    def memory(self) -> Memory:
+        return self._plan.memory(self.slots)
 
     @property
     def uses_siblings(self) -> bool:

@@ -11,7 +11,7 @@ from rig.calls import JsonObject
 from rig.errors import RigError
 from rig.events import Emit, Where
 from rig.meters import Costs
-from rig.metrics import NO_REMARK
+from rig.metrics import NO_REMARK, Remark
 from rig.models import Model, OneByOne, OnRead, unheard
 from rig.running.attributing import TwinComparison, reference_of
 from rig.running.control import Control, Person, Stopped
@@ -158,7 +158,8 @@ class _Loop:
             if is_whole:
                 self.state.writer.finish()
                 if self.deciding and self.deciding.is_complete:
-                    self.state.writer.set_remark(replace(plan, caution=NO_REMARK).declaration)
+                    quiet = replace(plan, caution=NO_REMARK).declaration
+                    self.state.writer.set_remark(Remark(quiet.caution, quiet.decides))
         self.clock.emit(events.RunFinished(plan.run, interrupted=not is_whole))
         return is_whole
 
@@ -242,6 +243,7 @@ class _Loop:
             if not state.is_ready(position):
                 self._pool.check_room(arm, models, [task for _, task in state.left(position)])
         seconds = perf_counter() - began
+        self.clock.measure(models.values())
         writer, fingerprint = state.ready(position, models, seconds, self._failures)
         self.clock.emit(events.ArmReady(position, events.ArmInfo(arm.name, fingerprint), seconds))
         self._notify(state.set_aside(position, writer))

@@ -1,19 +1,19 @@
 """What is stored about a run, in the form in which readers get it."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal, NamedTuple
 
 from rig.calls import ByName, Fault, JsonObject
-from rig.errors import counted
+from rig.errors import RigError, counted
 from rig.events import Speed
 from rig.limits import CutAnswers
 from rig.meters import Costs
 from rig.methods.base import Grading
 from rig.methods.paper import ArmScore
-from rig.metrics import TASKS, Counts, Declaration
+from rig.metrics import TASKS, Counts, Declaration, nothing_played
 from rig.tasks import PlayedTurn, Task
 
 FAILED_ARM = "arm"
@@ -205,6 +205,22 @@ class StoredArm:
 _IN_WORDS = ("failure", "not_evaluated", "attempts", "decided", "made_from", "attribution")
 
 
+def fits_label(name: str, text: str) -> bool:
+    """Return whether a text is a name as tables shorten it: `…q8_0`, `smollm2…q8_0`, or its end `q8_0`."""
+    first, *others = text.replace("...", "…").split("…")
+    if not others:
+        return bool(text) and name.endswith(text)
+    return name.startswith(first) and name.endswith(others[-1]) and len(name) > len(text.replace("…", ""))
+
+
+FITS: tuple[Callable[[str, str], bool], ...] = (
+    str.__eq__,
+    lambda name, text: name.startswith(text),
+    fits_label,
+)
+"""How a text can be meant for a name, in the order in which these are tried."""
+
+
 @dataclass(frozen=True, slots=True)
 class StoredRun:
     """A run as stored. `turns` are those of all arms and repeats, 0 if their number is unknown.
@@ -225,6 +241,26 @@ class StoredRun:
     is_running: bool
     arms: tuple[StoredArm, ...]
     declaration: Declaration
+
+    def arm(self, text: str) -> StoredArm:
+        """Return the arm that a text is the name of, its beginning, or a label that tables have.
+
+        Raises RigError unless there is one.
+        """
+        arms: list[StoredArm] = []
+        for fits in FITS:
+            arms = arms or [arm for arm in self.arms if text and fits(arm.name, text)]
+        if len(arms) != 1:
+            names = ", ".join(arm.name for arm in arms or self.arms)
+            meant = "could be any of" if arms else "is not one of its arms, which are"
+            raise RigError(f"run {self.id}: {text!r} {meant}: {names}")
+        return arms[0]
+
+    @property
+    def begun(self) -> Counts:
+        """The counts of an arm that has finished nothing."""
+        chooses = self.settings.get("until") is not None
+        return nothing_played(len(self.conversations) * self.repeats) if chooses else {}
 
     @property
     def turns_left(self) -> str:

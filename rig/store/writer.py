@@ -16,11 +16,12 @@ from typing import Any, Literal
 from sqlite_utils import Database
 
 from rig import __version__
+from rig.budget import parse_json
 from rig.calls import Json, JsonObject, Verdict
 from rig.errors import PASSING
 from rig.events import Where
 from rig.meters import Costs
-from rig.metrics import Declaration, Score
+from rig.metrics import Counts, Declaration, Remark, Score, in_other_forms
 from rig.models import Sibling
 from rig.store.connect import StoreError, connect_for_writing, copy_to, deleted, faults, intact, transaction
 from rig.store.holder import Holder, RunLock, check_unheld
@@ -51,6 +52,7 @@ class RunWriter(AbstractContextManager["RunWriter"]):
         self._arms: dict[int, int] = {row["position"]: row["id"] for row in arms}
         self._store_s: dict[int, float] = {row["id"]: row["store_s"] for row in arms}
         self._conversations = {row["name"]: row["id"] for row in self._of_run("conversations")}
+        self._forms: set[str] = set()
 
     @classmethod
     def create(cls, path: Path, new: NewRun, grader: GraderInfo | None = None) -> "RunWriter":
@@ -78,10 +80,13 @@ class RunWriter(AbstractContextManager["RunWriter"]):
                 database.table("runs").update(run, claim)
                 lock = RunLock(path, run)
             return cls(database, path, run, lock, grader)
-        except BaseException:
+        except BaseException as error:
             database.close()
             if lock is not None:
                 lock.release()
+            if isinstance(error, FileNotFoundError):
+                gone = f"was moved or removed while run {run} began to be stored in it"
+                raise StoreError(f"{path}: {gone}; nothing was played, so start it again") from error
             raise
 
     def __exit__(self, *_: object) -> None:
@@ -156,15 +161,30 @@ class RunWriter(AbstractContextManager["RunWriter"]):
         rows = self._database.query(_SIBLINGS, {**self._cell(where), "position": where.arm})
         return {
             (row["turn"], row["step"], row["role"]): Sibling(
-                row["raw"], tuple(json.loads(row["token_ids"])), tuple(json.loads(row["logprobs"]))
+                row["raw"], tuple(parse_json(row["token_ids"])), tuple(parse_json(row["logprobs"]))
             )
             for row in rows
         }
 
-    def set_remark(self, declaration: Declaration) -> None:
-        """Replace the run's declaration, and with it the remarks printed about the run."""
+    def set_remark(self, remark: Remark) -> None:
+        """Replace the remark that is printed beside the run's rates."""
         with self._transaction():
-            self._set("runs", self.run, declaration=to_json(declaration.to_json()))
+            self._set("runs", self.run, declaration=to_json(self._declaration().cautioned(remark).to_json()))
+
+    def _declaration(self) -> Declaration:
+        """Return the run's declaration as it is stored."""
+        [row] = self._database.query("SELECT declaration FROM runs WHERE id = ?", [self.run])
+        return Declaration.from_json(parse_json(row["declaration"]))
+
+    def _declare(self, counts: Counts) -> None:
+        """Declare the forms of calls that these counts have and no earlier score had."""
+        if self._forms >= (forms := in_other_forms(counts).keys()):
+            return
+        declaration = self._declaration()
+        if (declared := declaration.with_forms(counts)) is not declaration:
+            self._set("runs", self.run, declaration=to_json(declared.to_json()))
+            refresh_views(self._database)
+        self._forms |= forms
 
     def finish(self) -> None:
         """Note that every turn of every arm is done."""
@@ -307,6 +327,7 @@ class RunWriter(AbstractContextManager["RunWriter"]):
 
     def _insert_counts(self, by: dict[str, Any], score: Score) -> int:
         """Insert a score with its counts, error types and faults, but no verdicts. Returns its id."""
+        self._declare(score.counts)
         score_id = self._add("scores", **by)
         for name, value in score.counts.items():
             self._add("counts", score=score_id, name=name, value=value)

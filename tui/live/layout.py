@@ -295,11 +295,13 @@ def _paragraphs(entry: Entry, form: BlockLayout) -> list[list[Span]]:
             return [[(f"{entry.words} ", Tint.MUTED), *text]]
         case Called():
             arguments = json_spans(_shortened(entry.arguments, CALL_LINES, form))
-            return [[(inert_line(entry.name.text), Tint.CALL), (" ", Tint.PLAIN), *arguments]]
+            call = [(inert_line(entry.name.text), Tint.CALL), (" ", Tint.PLAIN), *arguments]
+            return [call, *_form(entry.form)]
         case Returned():
             return [line_spans(_shortened(entry.text, RESPONSE_LINES, form), Tint(entry.sign.tint))]
         case steps.Replied():
-            return [word_spans(entry.text, Tint.PLAIN if entry.text.text else Tint.MUTED)]
+            words = word_spans(entry.text, Tint.PLAIN if entry.text.text else Tint.MUTED)
+            return [words, *_form(entry.form)]
         case steps.Failed():
             kind, colon, detail = inert_line(entry.why).partition(":")
             raw = [line_spans(_shortened(entry.raw, CALL_LINES, form), Tint.MUTED)]
@@ -313,6 +315,11 @@ def _paragraphs(entry: Entry, form: BlockLayout) -> list[list[Span]]:
             return [[(steps.again(times), Tint.MUTED)]]
         case _:
             return []
+
+
+def _form(form: str) -> list[list[Span]]:
+    """Return a paragraph about the form of a call that is not the family's own."""
+    return [[(inert_line(form), Tint.ALARM)]] if form else []
 
 
 def plain(lines: Iterable[Line]) -> str:

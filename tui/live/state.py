@@ -63,7 +63,7 @@ class ConversationState:
     @property
     def over(self) -> bool:
         """Whether it was played to the end."""
-        return self.failed or self.status == signs.SUCCESS
+        return self.failed or self.status in signs.SUCCESSES
 
     @property
     def failed(self) -> bool:
@@ -252,7 +252,7 @@ class RunState:
             if cell.counts is not None:
                 conversation.status = self._ending(cell.counts, cell.errors)
                 conversation.counts = cell.counts
-                self.arm(cell.arm).course.append(conversation.status is signs.SUCCESS)
+                self.arm(cell.arm).course.append(conversation.status in signs.SUCCESSES)
                 conversation.incorrect_actions = self.declaration.faults(cell.counts)
                 conversation.dropped = True
 
@@ -319,7 +319,7 @@ class RunState:
         conversation.incorrect_actions = self.declaration.faults(event.counts)
         arm = self.arm(event.where.arm)
         arm.counts, arm.speed = event.arm_counts, event.speed
-        arm.course.append(conversation.status is signs.SUCCESS)
+        arm.course.append(conversation.status in signs.SUCCESSES)
         transcript = self._transcript(event.where)
         transcript.add(ended(self.declaration, event.counts, event.errors))
         self._leave(event.where)
@@ -341,7 +341,7 @@ class RunState:
 
     def _ending(self, counts: Counts, errors: Mapping[str, int]) -> Sign:
         if self.declaration.succeeded(counts):
-            return signs.SUCCESS
+            return ended(self.declaration, counts, errors).sign
         return signs.ERROR if errors else signs.FAILED
 
     def _leave(self, where: Where) -> None:

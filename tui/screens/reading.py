@@ -1,8 +1,8 @@
 """Moving around in a run and steering it: choosing a conversation, a place in it, pausing and stopping."""
 
-import json
 from pathlib import Path
 
+from rig.budget import parse_json
 from rig.displays import signs
 from rig.displays.steps import Called
 from rig.displays.texts import read_so_far
@@ -296,7 +296,7 @@ def _call_json(call: Called) -> str | None:
     if call.name.omitted or call.arguments.omitted:
         return None
     try:
-        return indented({"name": call.name.text, "arguments": json.loads(call.arguments.text)})
+        return indented({"name": call.name.text, "arguments": parse_json(call.arguments.text)})
     except ValueError:
         return None
 
