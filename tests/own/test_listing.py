@@ -133,7 +133,7 @@ def test_what_rig_does_not_know_is_noted(tmp_path: Path, schema: Any, note: str)
         ([{"description": "x"}], "holds no tools (1: a tool needs a name)"),
         (
             [{"name": "f", "parameters": {"type": "array"}}],
-            "holds no tools (1.parameters: the parameters have to be of type object, not 'array')",
+            "holds no tools (f: 1.parameters: the parameters have to be of type object, not 'array')",
         ),
         (
             [{"name": "f", "parameters": CITY, "match": {"town": "exact"}}],

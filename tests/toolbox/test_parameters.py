@@ -142,7 +142,7 @@ def test_what_cannot_be_read_leaves_out_that_tool_alone(odd: Any) -> None:
     listing = listed(tool(of(a=STRING), "good"), odd, tool(of(b=STRING), "better"))
     assert [each.name for each in listing.tools] == ["good", "better"]
     [line] = listing.left_out
-    assert line.startswith("tools.2")
+    assert "tools.2" in line
     assert "\n" not in line
     with pytest.raises(RigError, match="holds no tools"):
         listed(3)
