@@ -32,8 +32,10 @@ class ForeignJournal(RigError):
 
 def in_memory(*, autocommit: bool = False) -> sqlite3.Connection:
     """Open an empty database in memory, for one thread at a time."""
-    level = None if autocommit else "DEFERRED"
-    return sqlite3.connect(":memory:", check_same_thread=False, isolation_level=level)
+    connection = sqlite3.connect(":memory:", check_same_thread=False)
+    if autocommit:
+        connection.isolation_level = None
+    return connection
 
 
 def open_own(path: Path) -> sqlite3.Connection:
