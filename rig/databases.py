@@ -151,7 +151,7 @@ def _check_beside(path: Path) -> None:
         except FileNotFoundError:
             continue
         if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
-            raise ForeignJournal(f"{file}: is a link or no regular file; move it away, then try again")
+            raise ForeignJournal(f"{file}: has another name or is no regular file; use a copy of both")
         if ending == "-journal" and status.st_size:
             with file.open("rb") as journal:
                 # A program that keeps its journal blanks the beginning when a transaction is over.
