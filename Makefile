@@ -67,12 +67,12 @@ lint: $(VENV)/.dev
 	@$(BIN)/mypy
 
 # The documentation as a site in site/, with search; `rig docs` opens it.
-docs: $(VENV)/.dev
+docs: $(VENV)/.rig
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
 	@echo "built site/index.html; rig docs opens it"
 
 # rig as one file in dist/, for pipx or pip on another machine: with suites, world, registry, documentation and man pages.
-wheel: docs
+wheel: docs $(VENV)/.dev
 	@$(BIN)/python -m hatchling build --target wheel
 
 # The engine against its floor and its peers, on a quiet machine: about half an hour on 2 cores. See docs/lab/performance.md.
@@ -97,8 +97,9 @@ $(LLAMA): | $(VENV)/.made
 		{ tail -n 20 $(BUILD_LOG); echo "llama.cpp could not be installed: $(BUILD_LOG) says why" >&2; exit 1; }
 	@touch $@
 
+# With mkdocs, so that `rig docs` can build its pages at the first use.
 $(VENV)/.rig: pyproject.toml constraints.txt $(LLAMA)
-	$(PIP_INSTALL) -e .
+	$(PIP_INSTALL) -e '.[docs]'
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.rig

@@ -54,6 +54,9 @@ MACHINE = frozenset({ErrorKind.CONTEXT, ErrorKind.TEMPLATE, *PASSING})
 """Failures that are about the machine and the setup, and not about the model."""
 
 
+DOWNLOAD = "fetch the .gguf file with `hf download` or a browser, then give its path"
+"""What to do about the address of a model on a hub."""
+
 _LONGEST = 100
 """Characters of a name that are compared, as the time grows with their square."""
 

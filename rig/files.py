@@ -274,11 +274,10 @@ _LONGEST = 180
 
 def temporary_path(directory: Path, purpose: str, *, hidden: bool = True) -> Path:
     """Return a new unpredictable path, and remove what processes that are gone left for this purpose."""
-    beginning = f"{'.' * hidden}{_shortened(purpose)}"
-    _remove_leftovers(directory, beginning)
+    remove_leftovers(directory, purpose, hidden=hidden)
     pid = os.getpid()
     owner = f"{_host()}-{pid}-{started_s(pid) or 0:.0f}"
-    return directory / f"{beginning}.{owner}-{secrets.token_hex(8)}"
+    return directory / f"{_beginning(purpose, hidden=hidden)}.{owner}-{secrets.token_hex(8)}"
 
 
 @contextmanager
@@ -293,8 +292,13 @@ def temporary_folder(directory: Path, purpose: str, *, hidden: bool = True) -> I
         remove(folder)
 
 
-def _remove_leftovers(directory: Path, beginning: str) -> None:
-    """Remove temporary files and folders in a directory whose names begin so and whose process is gone."""
+def _beginning(purpose: str, *, hidden: bool) -> str:
+    return f"{'.' * hidden}{_shortened(purpose)}"
+
+
+def remove_leftovers(directory: Path, purpose: str, *, hidden: bool = True) -> None:
+    """Remove temporary files and folders for a purpose in a directory whose process is gone."""
+    beginning = _beginning(purpose, hidden=hidden)
     with suppress(OSError):
         for path in list(directory.iterdir()):
             name = _NAME.fullmatch(path.name)

@@ -18,7 +18,11 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 MEMORY = 1 << 30
 
 LOADERS = {"json": {"load", "loads"}, "tomllib": {"load", "loads"}}
-APART = {"budget.py": "is the place", "bundle/install.py": "runs where rig is not installed yet"}
+APART = {
+    "budget.py": "is the place",
+    "bundle/install.py": "runs where rig is not installed yet",
+    "toolbox/sandbox.py": "runs before a server, without the rest of rig",
+}
 
 
 def test_nothing_is_parsed_but_through_a_budget() -> None:

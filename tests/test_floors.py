@@ -32,6 +32,8 @@ RANKS = {
     "rig.options": (0, 3),
     "rig.documents": (0, 3),
     "rig.config": (0, 3),
+    "rig.progress": (0, 0),
+    "rig.databases": (0, 1),
     "rig.tasks": (0, 4),
     "rig.metrics": (0, 3),
     "rig.limits": (0, 4),

@@ -44,13 +44,21 @@ def test_a_fresh_run_makes_everything_in_order(make: Make) -> None:
         "-m venv",
         "2 to 3 minutes",
         "llama-cpp-python",
-        "install -c constraints.txt -e .",
+        "install -c constraints.txt -e '.[docs]'",
         "models pull",
     ]
     positions = [out.index(step) for step in [*steps, "rig run smollm2-135m-tools --suite easy"]]
     assert positions == sorted(positions)
     assert "[dev]" not in out
     assert "--no-cache-dir" not in out
+
+
+def test_the_documentation_needs_nothing_beyond_a_first_run(make: Make, tmp_path: Path) -> None:
+    built(tmp_path, "cpu")
+    (tmp_path / ".venv" / ".dev").unlink()
+    out = make("docs").stdout
+    assert "mkdocs build" in out
+    assert "pip" not in out
 
 
 def test_tests_bring_the_tools_they_need(make: Make) -> None:

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import click
 
-from rig import __version__, opening
-from rig.cli.output import open_standard_streams, printable, shortened, unbroken_output
+from rig import __version__, opening, progress
+from rig.cli.output import open_standard_streams, printable, shortened, show_progress, unbroken_output
 from rig.cli.verbs import HELP_NAMES, Verb, Verbs
 from rig.displays import signs
 from rig.errors import RigError, RigWarning
@@ -136,6 +136,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # Text of models and files is any Unicode, which must not end a run in a locale with less.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    progress.show_with(show_progress)
     with unbroken_output():
         code = _run(arguments)
     if code:
@@ -172,7 +173,9 @@ def _fault(error: BaseException) -> str | None:
     if isinstance(error, RigError):
         return _one_line(str(error))
     if isinstance(error, click.ClickException):
-        return _one_line(error.format_message())
+        from rig.cli.mistakes import explained
+
+        return _one_line(explained(error))
     if isinstance(error, OSError) and error.errno in _OF_USERS:
         # Only the user can have named this path or stream.
         place = f"{error.filename}: " if error.filename else ""

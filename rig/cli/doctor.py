@@ -4,6 +4,7 @@ import json
 import os
 import platform
 import sqlite3
+import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, requires, version
@@ -97,20 +98,26 @@ def _machine(runs: Path) -> Iterator[Symptom]:
         yield Symptom("network", "warn", "may be needed once, for what is missing above; never for a run")
 
 
+def _tell(what: str) -> None:
+    """Say what is going on to a person who waits; it is no part of what is found."""
+    if sys.stderr.isatty():
+        click.echo(what, err=True)
+
+
 def _server(url: str) -> Iterator[Symptom]:
     """Probe a server with small requests, and yield a line for each thing that it does wrong."""
     # Imported here, because HTTP takes a moment to load.
     from rig.serving.probes import load, probe, settings_for_probes
     from rig.serving.wire.client import ServerFault
 
-    settings = settings_for_probes(EngineSettings())
+    settings = settings_for_probes(EngineSettings(thorough=True))
     serving.check(url, settings)
-    served = load(url, settings, lambda _remark: None)
+    served = load(url, settings, _tell)
     yield Symptom("server", "ok", served.line)
     try:
         faults = [
             Symptom(symptom.name, "fail", symptom.fault, symptom.advice)
-            for symptom in dict.fromkeys(probe(served))
+            for symptom in dict.fromkeys(probe(served, lambda what: _tell(f"probes {what}")))
         ]
     except ServerFault as fault:
         faults = [Symptom("answers", "fail", f"{fault.kind}: {fault}", "see the server's log")]
@@ -144,7 +151,7 @@ def _file(name: str) -> Iterator[Symptom]:
         passing.clear()
 
 
-_LEAKED = "llama-server and vLLM take calls in another form for words; more lenient programs carry them out"
+_LEAKED = "llama-server and vLLM take leaked calls for words; more lenient programs carry them out"
 
 
 def _libraries() -> Iterator[Symptom]:

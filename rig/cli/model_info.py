@@ -9,7 +9,7 @@ from rig.calls import Call, JsonObject, Outcome
 from rig.cli.output import print_facts, print_json, print_table, say
 from rig.displays.texts import file_size, millions
 from rig.engine.core.settings import EngineSettings
-from rig.engine.core.template import ChatTemplate, TemplateError
+from rig.engine.core.template import ChatTemplate, TemplateError, probing
 from rig.engine.core.variables import find_variables
 from rig.engine.files.adapters import AdapterInfo
 from rig.engine.files.info import GgufInfo
@@ -152,6 +152,7 @@ _KEPT = {
 }
 
 
+@probing()
 def tools_json(source: str | None) -> JsonObject:
     """Return what a chat template does about tool calls, by name; `fault` if it has none.
 
@@ -180,6 +181,7 @@ def _template(source: str | None) -> ChatTemplate:
     return ChatTemplate(source)
 
 
+@probing()
 def show_tools(source: str | None, other: str = "") -> None:
     """Print the form of tool calls, the template's faults, and a call as the model sees and writes it.
 

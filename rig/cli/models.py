@@ -16,7 +16,7 @@ from rig.engine.core.settings import EngineSettings
 from rig.engine.files import fetch, registry
 from rig.engine.files.adapters import Adapter, inspect_adapter
 from rig.engine.files.caches import remembered_sha256, sha256_of
-from rig.engine.files.derived import local_registry
+from rig.engine.files.derived import local_registry, remove_unfinished
 from rig.engine.files.info import inspect
 from rig.engine.files.registry import Entry
 from rig.errors import RigError, did_you_mean
@@ -50,6 +50,7 @@ def list_models(*, as_json: bool = AS_JSON) -> None:
 
     The models folder is $RIG_MODELS, or models/ in a checkout of rig, or ./models.
     """
+    remove_unfinished()
     entries = registry.load_registry().values()
     registered = {entry.file for entry in entries}
     rows = [_describe(entry.name, entry.path, entry) for entry in entries]

@@ -90,10 +90,10 @@ class _NumberOrWord(click.IntRange):
 
     def __init__(self, words: Iterable[str], least: int | None, most: int | None) -> None:
         super().__init__(least, most)
-        self._words = tuple(words)
+        self.words = tuple(words)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return value if value in self._words else super().convert(value, param, ctx)
+        return value if value in self.words else super().convert(value, param, ctx)
 
 
 def click_option(told: Option, *, single: bool = False, **changes: Any) -> click.Option:

@@ -2,7 +2,9 @@
 
 import shlex
 import shutil
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,7 +17,7 @@ from rig.cli.output import print_json, print_table, say
 from rig.cli.verbs import Verbs, argument, option, verb
 from rig.displays.table import one_line
 from rig.engine.formats.base import declarations_in_words
-from rig.engine.grammar.schema import SchemaError, narrow
+from rig.engine.grammar.schema import narrow
 from rig.errors import RigError, counted
 from rig.files import json_text, write
 from rig.methods.base import Checked
@@ -25,6 +27,7 @@ from rig.toolbox.folder import LISTING, files_of, find_toolbox, holds_code, hold
 from rig.toolbox.isolation import confinement
 from rig.toolbox.listing import UNSAID, Listing, ToolDeclaration, read_listing, write_listing
 from rig.toolbox.rules import Rule
+from rig.toolbox.schemas import faults, fits, with_nulls_absent
 from rig.toolbox.servers import CASSETTE, ServerUse, imported, record_into, servers_of
 from rig.toolbox.spec import Tool
 from rig.toolbox.toolbox import Toolbox
@@ -146,12 +149,27 @@ def check(
                 checked = [method.check(place, world) for place in method.suites().values()]
                 reports += filter(None, checked)
     if as_json:
-        print_json([report.as_json() for report in reports])
+        print_json([{**report.as_json(), "notes": list(_unwritable(report))} for report in reports])
     else:
         for report in reports:
-            for line in (*report.faults, *report.summary):
+            for line in (*report.faults, *_unwritable(report), *report.summary):
                 say(one_line(str(line)))
     return any(report.faults for report in reports)
+
+
+def _unwritable(report: Checked) -> Iterator[str]:
+    """Yield a line on each true call that a schema allows and no model can write that a grammar holds."""
+    for place, call, schema in report.true_calls:
+        if not isinstance(call.arguments, dict):
+            continue
+        arguments = with_nulls_absent(schema, call.arguments)
+        if fits(arguments, schema):
+            narrowed = narrow(schema, call.name, formats=False)
+            for fault in islice(faults(arguments, narrowed), 1):
+                yield (
+                    f"{place}: only a model that no grammar holds can write this call of {call.name}:"
+                    f" {fault.message[:200]}"
+                )
 
 
 def _check(
@@ -199,7 +217,16 @@ def list_tools(
     use = ServerUse("live", server_network)
     boxes = [find_toolbox(name, use) for name in toolboxes or plugins.registered().toolboxes]
     if as_json:
-        print_json([{"toolbox": box.name, "tools": list(map(_as_json, box.tools.values()))} for box in boxes])
+        print_json(
+            [
+                {
+                    "toolbox": box.name,
+                    "tools": list(map(_as_json, box.tools.values())),
+                    "left_out": list(box.left_out),
+                }
+                for box in boxes
+            ]
+        )
         return
     rows = []
     for box in boxes:
@@ -208,6 +235,9 @@ def list_tools(
             names = (name if name in required else f"{name}?" for name in tool.parameters["properties"])
             rows.append((box.name, tool.name, _kind(tool), ", ".join(names)))
     print_table(("toolbox", "tool", "kind", "arguments"), rows)
+    for box in boxes:
+        for line in box.left_out:
+            say(f"{box.name}: left out: {one_line(line)}", err=True)
 
 
 @tools.verb("info")
@@ -249,25 +279,25 @@ def tool_info(
 def check_tools(toolbox: str = argument("NAME|DIR")) -> int:
     """Check the tools of a toolbox.
 
-    rig checks the declarations, and that a grammar can enforce them. It prints one line for each
-    fault and exits with code 1 if there are any. rig runs the code in DIR. `rig check` also makes the calls
-    of its conversations.
+    rig checks the declarations. It prints one line for each fault and exits with code 1 if there are any; a
+    tool that cannot be read is one, and is left out of runs. Further lines name what a grammar cannot hold a
+    model to. Calls are judged by a tool's whole schema in any case. rig runs the code in DIR. `rig check`
+    also makes the calls of its conversations.
     """
     box, place = find_toolbox(toolbox), Path(toolbox)
     where = f"{place}: " if place.exists() else ""
-    faults = []
+    lines = [f"{where}left out: {one_line(line)}" for line in box.left_out]
+    notes: list[str] = []
     for tool in box.tools.values():
-        try:
-            narrow(tool.parameters, tool.name, formats=False)
-        except SchemaError as error:
-            faults.append(f"{where}{error}")
+        narrow(tool.parameters, tool.name, formats=False, notes=notes)
         if not tool.description:
-            faults.append(f"{where}{tool.name}: has no description; a model cannot tell what it is for")
+            lines.append(f"{where}{tool.name}: has no description; a model cannot tell what it is for")
     listing = place / LISTING
-    for line in (*faults, *(read_listing(listing).notes if listing.is_file() else ())):
-        say(line)
-    say(f"{box.name}: {counted(len(box.tools), 'tool')}, {counted(len(faults), 'fault', 'no')}")
-    return bool(faults)
+    declared = read_listing(listing).notes if listing.is_file() else ()
+    for line in (*lines, *declared, *(f"{where}{note}" for note in dict.fromkeys(notes))):
+        say(one_line(line))
+    say(f"{box.name}: {counted(len(box.tools), 'tool')}, {counted(len(lines), 'fault', 'no')}")
+    return bool(lines)
 
 
 @tools.verb("import")
@@ -303,12 +333,12 @@ def import_(
         if write_server is not None:
             write_server()
         write_listing(Listing(listing.form, tuple(tools)), target)
+    notes = [*(f"left out: {one_line(line)}" for line in listing.left_out), *map(one_line, listing.notes)]
     if as_json:
-        notes = list(listing.notes)
         names = [tool.name for tool in listing.tools]
         print_json({"form": listing.form, "tools": names, "notes": notes, "file": target and str(target)})
         return
-    for note in listing.notes:
+    for note in notes:
         say(note, err=True)
     say(f"{file}: {listing.form}'s form, {counted(len(listing.tools), 'tool')}")
     rows = [(tool.name, _kind(tool), " ".join(tool.description.split())) for tool in listing.tools]

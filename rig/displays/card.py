@@ -403,7 +403,7 @@ class Card:
         if run.state == "running":
             return f"rig watch {run.id}{runs}", f"{run.turns_left} still to be made"
         if self.comparison is not None:
-            return f"rig compare {run.id}{runs}", "what each arm won and lost"
+            return f"rig compare {run.id}{runs}", "the differences, and what chance explains"
         if self.failing is not None:
             return f"rig show {run.id} {shlex.quote(self.failing)}{runs}", "the first failure, call by call"
         return f"rig report {run.id} --open{runs}", "all of it as a page to keep"

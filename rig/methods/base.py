@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from rig.calls import JsonObject
+from rig.calls import Call, JsonObject
 from rig.errors import RigError, counted
 from rig.events import Emit, Where
 from rig.files import read_json
@@ -30,11 +30,15 @@ from rig.toolbox.world import Snapshot
 
 @dataclass(frozen=True)
 class Checked:
-    """The result of checking a place: the number of tasks, and a line on each fault."""
+    """The result of checking a place: the number of tasks, and a line on each fault.
+
+    `true_calls` each have their place, and the schema of their arguments.
+    """
 
     place: Path
     tasks: int
     faults: tuple[Any, ...]
+    true_calls: tuple[tuple[str, Call, JsonObject], ...] = ()
 
     @property
     def summary(self) -> tuple[str, ...]:

@@ -5,11 +5,10 @@ The card is a JSON object, from which the page and the Markdown are made. The sa
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from hashlib import sha256
 from math import isfinite
 from pathlib import Path
-from typing import Any, TypeGuard
 
 from markupsafe import Markup
 
@@ -24,19 +23,18 @@ from rig.displays.texts import file_size, printable, rate
 from rig.documents import to_yaml
 from rig.engine.files.registry import entry_of
 from rig.errors import RigError, counted
-from rig.files import json_text, read_json
+from rig.files import json_text
 from rig.metrics import UNPLAYED, Counts, Metric
 from rig.rates import Estimate
 from rig.report import plots
+from rig.report.card_check import DIGEST, FORMAT, OF_METRIC, VERSION, digest_of, tasks_digest
 from rig.report.page import asset, environment
 from rig.running.command import command, models_of
 from rig.store import Runs, StoredRun
 
-FORMAT, VERSION = "rig-card", 1
 NAMESPACE = "rig-card@v1"
 """The namespace of the signatures of cards."""
 
-_OF_METRIC = ("name", "noun", "label", "numerator", "denominator", "better", "format")
 _SPEEDS = ("prefill_rate", "decode_rate", "peak_memory", "peak_device_memory", "energy_j")
 _WRITTEN = ("conversation", "repeat", "turn", "step", "role", "raw", "error", "response", "exception")
 """The columns of what an arm wrote and the answers it got. Without times, equal runs give equal values."""
@@ -65,7 +63,7 @@ def card_of(runs: Runs, address: str, question: ComparisonOptions) -> JsonObject
 
 def _card(runs: Runs, run: StoredRun, arm: ArmResult, comparison: Comparison) -> JsonObject:
     cells = runs.scored_cells(run, comparison.grader, [arm.position])
-    tasks = "".join(sorted({f"{cell.suite} {cell.conversation} {cell.source}\n" for cell in cells}))
+    sources = {(cell.suite, cell.conversation): cell.source for cell in cells}
     pair = next((pair for pair in comparison.pairs if pair.arm == arm.label), None)
     notes = [*comparison.notes, *contention_notes([(arm.label, arm.speed, arm.fingerprint)])]
     written = sha256()
@@ -94,9 +92,10 @@ def _card(runs: Runs, run: StoredRun, arm: ArmResult, comparison: Comparison) ->
             "grader": comparison.grader.as_json(),
         },
         "rates": [
-            {**{part: getattr(metric, part) for part in _OF_METRIC}, **arm.rates[metric.name].as_json()}
+            {**{part: getattr(metric, part) for part in OF_METRIC}, **arm.rates[metric.name].as_json()}
             for metric in comparison.metrics
         ],
+        "declaration": comparison.declaration._replace(metrics=tuple(comparison.metrics)).to_json(),
         "verdict": _verdict(pair, comparison) if pair else None,
         "recommendation": comparison.recommendation.as_json() if comparison.recommendation else None,
         "curves": [
@@ -113,6 +112,7 @@ def _card(runs: Runs, run: StoredRun, arm: ArmResult, comparison: Comparison) ->
             {
                 "conversation": row.conversation,
                 "suite": row.suite,
+                "source": sources[row.suite, row.conversation],
                 "repeats": row.repeats,
                 "successes": row.successes,
                 "counts": dict(row.counts),
@@ -122,11 +122,12 @@ def _card(runs: Runs, run: StoredRun, arm: ArmResult, comparison: Comparison) ->
         "command": _command(run, arm),
         "settings": {name: value for name, value in arm.fingerprint.items() if value is not None},
         "hashes": {
-            "tasks_sha256": sha256(tasks.encode("utf-8", "backslashreplace")).hexdigest(),
             "answers_sha256": written.hexdigest(),
         },
     }
-    return dict(_rounded(card))
+    whole: JsonObject = dict(_rounded(card))
+    whole["hashes"]["tasks_sha256"] = tasks_digest(whole["conversations"])
+    return {**whole, DIGEST: digest_of(whole)}
 
 
 def _subject(arm: ArmResult) -> JsonObject:
@@ -221,7 +222,7 @@ def as_markdown(card: JsonObject) -> str:
 
 def _rate_words(row: JsonObject, counts: Counts) -> JsonObject:
     """Return a rate for display: `printed` is its number, `bounds` its range if texts are unclear."""
-    metric = Metric(**{part: row[part] for part in _OF_METRIC})
+    metric = Metric(**{part: row[part] for part in OF_METRIC})
     measured = Estimate(row["value"], row["low"], row["high"])
     part, whole = (counts.get(name, 0) for name in (metric.numerator, metric.denominator))
     bounds = metric.bounds(counts)
@@ -299,67 +300,3 @@ def facts(card: JsonObject) -> JsonObject:
         "conversations, SHA-256": card["hashes"]["tasks_sha256"],
         "answers, SHA-256": card["hashes"]["answers_sha256"],
     }
-
-
-_SHAPE: Mapping[str, type] = {
-    **dict.fromkeys(("subject", "run", "tested", "errors", "speed", "counts", "settings", "hashes"), dict),
-    **dict.fromkeys(("rates", "limits", "notes", "conversations"), list),
-    "command": str,
-}
-
-
-def read_card(path: Path) -> JsonObject:
-    """Read a card from its JSON file. Raises RigError if it is unreadable or not a card of this version."""
-    card = read_json(path, 16 << 20)
-    if not isinstance(card, dict) or card.get("format") != FORMAT:
-        raise RigError(f"{path}: is not a card of rig; cards are made with `rig card RUN/ARM -o FILE.json`")
-    if (version := card.get("version")) != VERSION:
-        raise RigError(f"{path}: is a card of version {version!r:.40}, and this rig reads {VERSION}")
-    for name, kind in _SHAPE.items():
-        if not isinstance(card.get(name), kind):
-            raise RigError(f"{path}: {name} is missing, or is not what a card has there")
-    return card
-
-
-def sums_fault(card: JsonObject) -> str | None:
-    """Return what does not add up in a card that was read, or None if everything does."""
-    rows = card["conversations"]
-    if not all(isinstance(row, dict) and isinstance(row.get("counts"), dict) for row in rows):
-        return "a conversation has no counts"
-    sums: dict[str, float] = {}
-    for row in rows:
-        for name, value in row["counts"].items():
-            if not _is_number(value):
-                return f"{name:.40}: is not a count"
-            sums[name] = sums.get(name, 0) + value
-    for name in sums.keys() | card["counts"].keys():
-        total, added = card["counts"].get(name, 0), sums.get(name, 0)
-        if not _is_number(total) or abs(total - added) > 1e-6 * max(1, len(rows)):
-            return f"{name:.40}: the conversations add up to {added:g}, the card says {total!r:.40}"
-    if (claimed := card["tested"].get("conversations")) != len(rows):
-        return f"there are {len(rows)} conversations, the card says {claimed!r:.40}"
-    is_alike = len({str(row.get("repeats")) for row in rows}) <= 1
-    return _rates_fault(card["rates"], card["counts"], alike=is_alike)
-
-
-def _rates_fault(rates: Sequence[Any], counts: Counts, *, alike: bool) -> str | None:
-    """Return which rate does not follow from the counts, or None.
-
-    Unless repeats are `alike`, rates are means that cannot be checked against the counts.
-    """
-    for row in rates:
-        if not isinstance(row, dict):
-            return "a rate is none"
-        part, whole = (counts.get(str(row.get(side)), 0) for side in ("numerator", "denominator"))
-        value, expected = row.get("value"), part / whole if whole else None
-        if value is None and expected is None:
-            continue
-        is_right = _is_number(value) and expected is not None and abs(value - expected) <= 1e-4
-        if not is_right and (alike or not _is_number(value)):
-            told = f"the card says {value!r:.40}, its counts say {part:g} of {whole:g}"
-            return f"{row.get('name')!s:.40}: {told}"
-    return None
-
-
-def _is_number(value: Any) -> TypeGuard[float]:
-    return type(value) in (int, float) and abs(value) < 1e15

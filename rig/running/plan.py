@@ -20,6 +20,7 @@ from rig.models import Model, Notify, Request
 from rig.running.control import HUMAN, Person
 from rig.store import GraderInfo, NewRun
 from rig.tasks import Task
+from rig.toolbox.toolbox import LEFT_OUT
 
 if TYPE_CHECKING:
     from rig.engine.files.adapters import Adapter
@@ -122,7 +123,10 @@ class Plan:
         for arm in self.arms:
             if dials := getattr(arm.settings, "stress", None):
                 declaration = dials.declared(declaration)
-        own, text = declaration.caution, self.caution.text
+        left_out = dict.fromkeys(arm.settings.fingerprint.get(LEFT_OUT) for arm in self.arms)
+        tools = [f"tools that cannot be read are left out: {text[:300]}" for text in left_out if text]
+        own = "; ".join(filter(None, [declaration.caution, *tools]))
+        text = self.caution.text
         if own and own not in text:  # that of a resumed run has it already
             text = f"{own}; {text}" if text else own
         return declaration.cautioned(Remark(text, declaration.decides and self.caution.decides))

@@ -15,9 +15,21 @@ from rig import engine
 from rig.calls import Call, Json, JsonObject
 from rig.engine.core.settings import EngineSettings
 from rig.engine.files.registry import ResolvedModel
-from rig.engine.formats.salvage import AnswerError, salvage_all
+from rig.engine.formats.leaks import broken
 from rig.errors import ErrorKind
-from rig.models import Model, OnRead, Piece, Prediction, Request, StepKey, ToolDoc, UserMessage
+from rig.models import (
+    BROKEN,
+    LEAKED,
+    OWN,
+    Model,
+    OnRead,
+    Piece,
+    Prediction,
+    Request,
+    StepKey,
+    ToolDoc,
+    UserMessage,
+)
 
 INSTRUCTIONS = "You are a helpful assistant."
 MOST_TOKENS = 128
@@ -145,7 +157,8 @@ def _answer(model: Model, request: Request, on_read: OnRead) -> Prediction:
 
 def finding(question: Question, prediction: Prediction) -> Finding:
     """Say what an answer does with a question."""
-    calls, form, fault = _read(prediction)
+    calls, fault = prediction.calls, _fault(prediction)
+    form = prediction.form.removeprefix(LEAKED) if prediction.form.startswith(LEAKED) else ""
     due = ", ".join(call.name for call in question.calls)
     if fault:
         is_right, text = False, f"{fault}: {_clipped(prediction.raw)}" if prediction.raw else fault
@@ -159,25 +172,22 @@ def finding(question: Question, prediction: Prediction) -> Finding:
         is_right = right == len(question.calls) == len(calls)
         made = ", ".join(f"{call.name} {json.dumps(call.arguments)}" for call in calls)
         text = "right" if is_right else f"{right} of {len(question.calls)} right: {_clipped(made)}"
-    how = f"in another form ({form})" if form else "in the right form"
+    how = f"leaked ({form}): a strict server takes it for words" if form else "in the right form"
     return Finding(question, is_right, form, f"{text}, {how}" if calls else text)
 
 
-def _read(prediction: Prediction) -> tuple[tuple[Call, ...], str, str]:
-    """Return the calls of an answer, the form that they have if it is not the one asked for, and a fault.
-
-    rig's reader of free text decides what a call is, whether a tool accepts it or not.
-    """
-    form, calls = prediction.salvage.removeprefix("another form, "), prediction.calls
-    if prediction.error in (ErrorKind.INVALID, ErrorKind.TRUNCATED):
-        try:
-            answers, _ = salvage_all(prediction.raw)
-        except AnswerError as error:
-            return (), "", f"neither a call nor words, {error}"
-        calls = tuple(Call(answer["tool"], answer["arguments"]) for answer in answers if "tool" in answer)
-    elif prediction.error is not None:
-        return (), "", f"no answer, {prediction.error_detail}"
-    return calls, form if calls else "", ""
+def _fault(prediction: Prediction) -> str:
+    """Return why an answer is neither calls that a tool accepts nor words; empty if it is."""
+    kind, form = prediction.error, prediction.form
+    if kind is ErrorKind.TRUNCATED:
+        form = form or broken(prediction.raw, {tool.name: tool.parameters for tool in TOOLS})
+        kind = ErrorKind.INVALID if form else None
+    if kind is None:
+        return f"neither a call nor words, {form.removeprefix(BROKEN)}" if form.startswith(BROKEN) else ""
+    if kind is not ErrorKind.INVALID:
+        return f"no answer, {prediction.error_detail}"
+    is_read = form == OWN or form.startswith(LEAKED)
+    return f"{'no tool accepts it' if is_read else 'neither a call nor words'}, {prediction.error_detail}"
 
 
 def _alike(call: Call, other: Call) -> bool:

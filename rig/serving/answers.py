@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from rig.budget import parse_json
 from rig.calls import Call, Json, JsonObject, Outcome
 from rig.engine.core.template import ChatMessage, ToolCall
 from rig.engine.formats import leaks
@@ -46,7 +47,7 @@ class ServedCall:
         if not isinstance(self.arguments, str):
             return True
         with suppress(ValueError, RecursionError):
-            json.loads(self.arguments)
+            parse_json(self.arguments)
             return True
         return False
 
@@ -91,7 +92,7 @@ class StreamedAnswer:
             self.usage = choice["usage"]
         reason = str(choice.get("finish_reason") or "")
         if reason not in ("", "null", "None"):
-            self.finish = "length" if reason in _CUT else reason
+            self.finish = "length" if reason.lower() in _CUT else reason
         part = choice.get("delta")
         if part is None and not self.deltas:  # some repeat the whole message at the end
             part = choice.get("message")
@@ -106,11 +107,18 @@ class StreamedAnswer:
         self.content += content
         called = "".join(map(self._take_call, self._calls_in(part)))
         self.deltas += bool(thought or content or called)
-        return thought or content + called, bool(thought)
+        return _encodable(thought or content + called), bool(thought)
+
+    def settle(self) -> None:
+        """Join the halves of characters that came apart, and replace what is no text in words."""
+        self.content, self.reasoning = _encodable(self.content), _encodable(self.reasoning)
+        for call in self.calls:
+            if isinstance(call.arguments, str):
+                call.arguments = _joined(call.arguments)
 
     def end(self) -> None:
         """Raise ServerFault if the answer is incomplete, or is none."""
-        if self.finish in _FAILED:
+        if (self.finish or "").lower() in _FAILED:
             raise ServerFault(ErrorKind.HTTP_STATUS, f"the server ended the answer: {self.finish}")
         if self._events and not self._choice:
             raise _malformed("an answer without choices")
@@ -177,6 +185,9 @@ class StreamedAnswer:
         if arguments is not None:
             if not isinstance(call.arguments, str) or not isinstance(arguments, str):
                 raise _malformed("arguments that are no text go on")
+            if call.arguments in ("{}", "null") and arguments.lstrip().startswith("{"):
+                self._note("arguments begin twice")  # with a placeholder
+                call.arguments = ""
             call.arguments += arguments
         return arguments if isinstance(arguments, str) else ""
 
@@ -320,7 +331,7 @@ _TEXTS = ("text", "thinking", "reasoning", "refusal", "content")
 
 
 def _text(value: Json, depth: int = 3) -> str:
-    """Return a text, or the joined texts of its parts; characters that UTF-8 cannot encode are replaced."""
+    """Return a text, or the joined texts of its parts."""
     if value is None or depth == 0:
         return ""
     if isinstance(value, dict):
@@ -330,7 +341,17 @@ def _text(value: Json, depth: int = 3) -> str:
         return "".join(_text(part, depth - 1) for part in value)
     if not isinstance(value, str):
         raise _malformed(f"a text that is {type(value).__name__}")
-    return value.encode("utf-8", "replace").decode()
+    return value
+
+
+def _joined(text: str) -> str:
+    """Return a text with pairs of surrogates as the characters that they are."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
+def _encodable(text: str) -> str:
+    """Return a text whose halves of pairs are joined, or replaced if the other half is missing."""
+    return _joined(text).encode("utf-8", "replace").decode()
 
 
 def _malformed(what: str) -> ServerFault:

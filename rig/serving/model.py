@@ -212,22 +212,32 @@ class ServedModel(Model):
         asked = {name: value for name, value in body.items() if name != "stream_options"}
         answer = StreamedAnswer()
         inside: JsonObject = {}
-        for event in self._events({**asked, "stream": False, **self.dialect.insight}):
-            answer.take(event)
+        for event, *_ in self._read(answer, {**asked, "stream": False, **self.dialect.insight}):
             inside = inside or self.dialect.inside(event)
-        answer.end()
         return answer, inside
 
     def streamed(self, body: JsonObject) -> StreamedAnswer:
         """Ask for a streamed answer, as in a run. Raises ServerFault."""
         answer = StreamedAnswer()
-        for event in self._events(body):
-            answer.take(event)
-        answer.end()
+        for _ in self._read(answer, body):
+            pass
         return answer
 
-    def _events(self, body: JsonObject, tell: Notify | None = None) -> Iterator[JsonObject]:
-        return self.client.stream(CHAT, body, _BODY + _BODY_PER_TOKEN * body["max_tokens"], tell)
+    def _read(
+        self, answer: StreamedAnswer, body: JsonObject, tell: Notify | None = None
+    ) -> Iterator[tuple[JsonObject, str, bool]]:
+        """Ask for an answer. Yields each event with the text that it adds, and whether that is a thought.
+
+        Raises ServerFault, unless only what follows the end of the answer is lost.
+        """
+        try:
+            for event in self.client.stream(CHAT, body, _BODY + _BODY_PER_TOKEN * body["max_tokens"], tell):
+                yield event, *answer.take(event)
+        except ServerFault as fault:
+            if answer.finish is None or fault.kind not in (ErrorKind.CONNECTION, ErrorKind.TIMEOUT):
+                raise
+        answer.settle()
+        answer.end()
 
     def count(self, body: JsonObject) -> int:
         """Return how many tokens the server counts in the prompt of a request; 0 if it does not say."""
@@ -298,18 +308,14 @@ class ServedModel(Model):
             first: float | None = None
             fault: ServerFault | None = None
             try:
-                for event in self._events(self.body(request), tell):
-                    text, is_thought = answer.take(event)
+                for _, text, is_thought in self._read(answer, self.body(request), tell):
                     if text:
                         first = first or perf_counter()
                         tell(Piece(text, tokens=1, thought=is_thought))
-                answer.end()
             except Unreachable as error:
                 fault = self._wait_for_server(error, tell)
             except ServerFault as error:
-                # What is lost after the end of an answer is no part of it.
-                is_lost = error.kind in (ErrorKind.CONNECTION, ErrorKind.TIMEOUT)
-                fault = None if answer.finish is not None and is_lost else error
+                fault = error
             if fault is None or fault.kind not in _RETRIED or trial == TRIES or fault.is_final:
                 break
             tell(f"{fault}; asked again ({trial + 1} of {TRIES})")
@@ -354,6 +360,7 @@ class ServedModel(Model):
         self, request: Request, answer: StreamedAnswer, usage: Usage, fault: ServerFault | None
     ) -> Prediction:
         failure = (fault.kind, str(fault)) if fault else None
+        answer.settle()
         tokens, limit = answer.tokens("completion_tokens"), self.settings.max_tokens
         is_cut = answer.finish == "length" or (answer.finish is None and tokens >= limit)
         if failure is None and is_cut:

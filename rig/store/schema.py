@@ -10,6 +10,7 @@ from pathlib import Path
 from sqlite_utils import Database, Migrations
 
 from rig.budget import parse_json
+from rig.databases import in_memory
 from rig.paths import real
 
 MIGRATIONS = Migrations("rig.runs")
@@ -303,6 +304,6 @@ _statements("m017_attribution", "ALTER TABLE arms ADD COLUMN attribution TEXT")
 # In which form a call was written. Earlier runs did not look for calls in other forms.
 _statements("m018_forms", "ALTER TABLE predictions ADD COLUMN form TEXT NOT NULL DEFAULT ''")
 
-with Database(memory=True) as _empty:
+with Database(in_memory(), execute_plugins=False) as _empty:
     KNOWN = frozenset(migration.name for migration in MIGRATIONS.pending(_empty))
 """The names of all migrations of this rig."""

@@ -80,10 +80,13 @@ class RunWriter(AbstractContextManager["RunWriter"]):
                 database.table("runs").update(run, claim)
                 lock = RunLock(path, run)
             return cls(database, path, run, lock, grader)
-        except BaseException:
+        except BaseException as error:
             database.close()
             if lock is not None:
                 lock.release()
+            if isinstance(error, FileNotFoundError):
+                gone = f"was moved or removed while run {run} began to be stored in it"
+                raise StoreError(f"{path}: {gone}; nothing was played, so start it again") from error
             raise
 
     def __exit__(self, *_: object) -> None:
@@ -171,7 +174,7 @@ class RunWriter(AbstractContextManager["RunWriter"]):
     def _declaration(self) -> Declaration:
         """Return the run's declaration as it is stored."""
         [row] = self._database.query("SELECT declaration FROM runs WHERE id = ?", [self.run])
-        return Declaration.from_json(json.loads(row["declaration"]))
+        return Declaration.from_json(parse_json(row["declaration"]))
 
     def _declare(self, counts: Counts) -> None:
         """Declare the forms of calls that these counts have and no earlier score had."""

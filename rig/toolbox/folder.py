@@ -21,7 +21,7 @@ from rig.opening import COMMAND
 from rig.paths import real
 from rig.toolbox import rules
 from rig.toolbox.functions import loaded
-from rig.toolbox.listing import UNSAID, ToolDeclaration, read_listing
+from rig.toolbox.listing import UNSAID, Listing, ToolDeclaration, read_listing
 from rig.toolbox.rules import Rule, TrueCall
 from rig.toolbox.server_config import CONFIG
 from rig.toolbox.servers import LIVE, ServerUse, holds_servers, load_servers, of_command
@@ -150,13 +150,13 @@ def load_folder(place: Path, use: ServerUse = LIVE) -> Toolbox | None:
     module = loaded(place / CODE, place) if (place / CODE).is_file() else None
     if module is not None and hasattr(module, "register"):
         return None
-    listed = read_listing(place / LISTING).tools if (place / LISTING).is_file() else ()
+    listing = read_listing(place / LISTING) if (place / LISTING).is_file() else Listing("rig", ())
     written: dict[str, Tool] = {}
     for tool in vars(module).values() if module is not None else ():
         if isinstance(tool, Tool) and written.setdefault(tool.name, tool) is not tool:
             raise RigError(f"{place / CODE}: there are two tools named {tool.name}")
     tools = []
-    for declared in listed:
+    for declared in listing.tools:
         # With the function of the same name, else with recorded answers.
         coded = written.pop(declared.name, None)
         tools.append(declared.made(place.name, coded.function if coded else partial(answer, declared)))
@@ -170,6 +170,7 @@ def load_folder(place: Path, use: ServerUse = LIVE) -> Toolbox | None:
         suites=(place / CONVERSATIONS,),
         texts=(FREE_TEXT,),
         sha256=hash_of(place),
+        left_out=listing.left_out,
     )
 
 

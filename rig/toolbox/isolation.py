@@ -16,6 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
 
+from rig.budget import parse_json
 from rig.errors import RigError
 from rig.files import beginning, read_json
 from rig.toolbox.sandbox import LARGEST_FILE
@@ -80,7 +81,7 @@ def _openings(way: str, *, network: bool) -> frozenset[str]:
         command = _confined(way, probe, (own,), (), network=network)
         try:
             done = subprocess.run(command, cwd=own, capture_output=True, timeout=20, check=True)
-            left = frozenset(json.loads(done.stdout))
+            left = frozenset(parse_json(done.stdout))
         except (OSError, subprocess.SubprocessError, ValueError):
             return frozenset(PROMISES)
         return left

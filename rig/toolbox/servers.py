@@ -24,7 +24,7 @@ from rig.options import Answers
 from rig.paths import real
 from rig.toolbox.cassette import Cassette, redactor, restorer
 from rig.toolbox.isolation import sandbox
-from rig.toolbox.listing import NAME, Listing, ToolDeclaration, listing_of, read_listing
+from rig.toolbox.listing import NAME, Listing, listing_of, read_listing
 from rig.toolbox.server_config import CONFIG, Server, read_config, remote, server_of, write_config
 from rig.toolbox.server_world import Servers, ServerWorld, sha256_of_listing
 from rig.toolbox.spec import FREE_TEXT
@@ -75,22 +75,22 @@ def load_servers(place: Path, use: ServerUse, suites: tuple[Path, ...], sha256: 
         f"the server {name} is behind a URL, and rig only starts its own" for name in remote(place)
     )
     if file.is_file():
-        tools = read_listing(file).tools
+        listing = read_listing(file)
     elif cassette is not None:
         listed = {name: of["tools"] for name, of in cassette.listings.items()}
-        tools = _declared(place / CASSETTE, listed).tools
+        listing = _declared(place / CASSETTE, listed)
     else:
-        tools = _asked(servers, place / CONFIG).tools
-    return _toolbox(place.name, servers, tools, suites, sha256)
+        listing = _asked(servers, place / CONFIG)
+    return _toolbox(place.name, servers, listing, suites, sha256)
 
 
 def of_command(text: str, use: ServerUse) -> Toolbox:
     """Return the toolbox of `mcp:COMMAND`, on copies of the files and folders it names. Raises RigError."""
     servers, _ = _of_command(text, use)
-    tools = _asked(servers, Path(text)).tools
-    content = json.dumps([text, [tool.as_json() for tool in tools]])
+    listing = _asked(servers, Path(text))
+    content = json.dumps([text, [tool.as_json() for tool in listing.tools]])
     (name,) = servers.servers
-    return _toolbox(name, servers, tools, (), hashlib.sha256(content.encode()).hexdigest())
+    return _toolbox(name, servers, listing, (), hashlib.sha256(content.encode()).hexdigest())
 
 
 def imported(text: str, use: ServerUse, folder: Path) -> tuple[Listing, Callable[[], None]]:
@@ -135,9 +135,8 @@ class _ServerToolbox(Toolbox):
     servers: Servers
 
 
-def _toolbox(
-    name: str, servers: Servers, tools: Sequence[ToolDeclaration], suites: tuple[Path, ...], sha256: str
-) -> Toolbox:
+def _toolbox(name: str, servers: Servers, listing: Listing, suites: tuple[Path, ...], sha256: str) -> Toolbox:
+    tools = listing.tools
     first = next(iter(servers.servers))
     routes = {of.name: replace(of, server=of.server or first, tool=of.tool or of.name) for of in tools}
     for tool, route in routes.items():
@@ -154,6 +153,7 @@ def _toolbox(
         texts=(FREE_TEXT,),
         sha256=sha256,
         fingerprint=_fingerprint(servers),
+        left_out=listing.left_out,
     )
     toolbox.servers = servers
     return toolbox
@@ -218,13 +218,12 @@ def _declared(file: Path, listed: Mapping[str, Sequence[JsonObject]]) -> Listing
                     **({"tool": own} if own != name else {}),
                 }
             )
-    return listing_of(DocumentPart({"tools": tools}, file), strict=False)
+    return listing_of(DocumentPart({"tools": tools}, file))
 
 
 def _name(text: str, used: dict[str, int]) -> str:
     """Return a name for a tool that rig accepts and no other tool has."""
-    name = re.sub(r"[^A-Za-z0-9_.-]", "_", text)[:60]
-    own = name = name if NAME.fullmatch(name) else f"_{name}"
+    own = name = "".join(letter if NAME.fullmatch(letter) else "_" for letter in text)[:190] or "_"
     while own in used:
         used[name] += 1
         own = f"{name}_{used[name]}"

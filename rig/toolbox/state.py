@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple, TypeAlias
 
 from rig.calls import Json
+from rig.databases import names_super_journal, open_own
 from rig.errors import RigError, counted
 from rig.folders import change_mode, empty, folder_of, open_folder, remove
 
@@ -30,6 +31,8 @@ DEEPEST = 64
 _LONGEST_TEXT = 1 << 14
 """The most characters of a text file that are shown; a longer one is shown as a hash."""
 _MOST_ROWS = 5_000
+_MOST_TEXT = 1 << 26
+"""The most characters of a database's rows that are shown; a generated column can be of any length."""
 _READ_S = 2.0
 _SQLITE = b"SQLite format 3\0"
 BESIDE = re.compile(r"-(wal|shm|journal)$")
@@ -310,11 +313,16 @@ def _rows(path: str, manifest: Manifest, depot: Path) -> list[tuple[str, str]] |
     folder.mkdir(parents=True)
     for ending in ("", "-wal", "-journal"):
         if (entry := manifest.get(f"{path}{ending}")) is not None and entry.kind == "file":
-            shutil.copyfile(depot / entry.content, folder / f"x{ending}")
-    until = time.monotonic() + _READ_S
+            copy = folder / f"x{ending}"
+            shutil.copyfile(depot / entry.content, copy)
+            if ending == "-journal" and names_super_journal(copy):
+                # SQLite would delete the file of that name, and what the database holds depends on it.
+                remove(folder)
+                return None
+    until, left = time.monotonic() + _READ_S, _MOST_TEXT
     rows: list[tuple[str, str]] = []
     try:
-        with closing(sqlite3.connect(folder / "x")) as database:
+        with closing(open_own(folder / "x")) as database:
             database.execute("PRAGMA trusted_schema = OFF")
             database.set_progress_handler(lambda: time.monotonic() > until, 10_000)
             database.text_factory = lambda raw: raw.decode("utf-8", "backslashreplace")
@@ -325,8 +333,10 @@ def _rows(path: str, manifest: Manifest, depot: Path) -> list[tuple[str, str]] |
                     continue
                 quoted = name.replace('"', '""')
                 for row in database.execute(f'SELECT * FROM "{quoted}"'):
-                    rows.append((name, repr(row)))
-                    if len(rows) > _MOST_ROWS:
+                    text = repr(row)
+                    left -= len(text)
+                    rows.append((name, text))
+                    if len(rows) > _MOST_ROWS or left < 0:
                         return None
     except (sqlite3.Error, ValueError, AttributeError):
         return None

@@ -220,7 +220,7 @@ def test_of_a_conversation_some_arms_are_shown(rig: Rig, store: Path) -> None:
     both = rig("show", "abcde", "login", "--arm", "arm1", "--arm", "arm0", "--json").json
     assert [each["arm"] for each in both["transcripts"]] == ["arm0", "arm1"]
     for arguments, fault in (
-        (("abcde", "login", "--arm", "q4"), "run abcde has no arm 'q4'; its arms are: arm0, arm1"),
+        (("abcde", "login", "--arm", "q4"), "run abcde: 'q4' is not one of its arms, which are: arm0, arm1"),
         (("abcde", "--arm", "arm1"), "--arm needs a conversation"),
     ):
         done = rig("show", *arguments)

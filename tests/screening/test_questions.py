@@ -55,11 +55,11 @@ def test_the_right_calls_in_the_own_form_are_right(question: Any) -> None:
 
 
 @pytest.mark.parametrize("question", [ONE, MANY, TWO, NESTED])
-@pytest.mark.parametrize(("write", "form"), [(fenced, "fenced"), (bare, "name/arguments")])
+@pytest.mark.parametrize(("write", "form"), [(fenced, "fenced JSON"), (bare, "bare JSON")])
 def test_the_right_calls_in_another_form_are_right_and_leaked(question: Any, write: Any, form: str) -> None:
     found = finding(question, written(write(*question.calls)))
     assert (found.is_right, found.is_leaked) == (True, True)
-    assert found.text.startswith("right, in another form (")
+    assert found.text.startswith("right, leaked (")
     assert form in found.form
 
 
@@ -77,9 +77,11 @@ def test_letters_and_the_order_of_a_list_do_not_count() -> None:
         (
             MANY,
             marked(Call("start_timer", {"minutes": 12})),
-            'right: start_timer {"minutes": 12}, in the right form',
+            "no tool accepts it, no tool is called 'start_timer'",
         ),
-        (MANY, fenced(Call("start_timer", {})), "0 of 1 right: start_timer {}, in another form (fenced"),
+        (MANY, fenced(Call("start_timer", {})), "neither a call nor words, JSON that names no tool"),
+        (MANY, fenced(Call("set_timer", {})), "no tool accepts it, set_timer: 'minutes' is a required"),
+        (MANY, fenced(Call("set_timer", {"minutes": 3})), "leaked (fenced JSON): a strict server takes it"),
         (TWO, marked(TWO.calls[0]), "1 of 2 right"),
         (TWO, marked(*TWO.calls, TWO.calls[0]), "2 of 2 right"),
         (ONE, "It is sunny in Oslo.", "words instead of get_weather: It is sunny in Oslo."),

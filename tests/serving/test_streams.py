@@ -198,6 +198,17 @@ def modes() -> Iterator[tuple[str, Callable[[], Reply], Any]]:
         [OSLO],
     )
     yield "an index of null", lambda: called({**piece("weather", TEXT), "index": None}), [OSLO]
+    yield (
+        "a placeholder",
+        lambda: called(piece("weather", "{}"), *(piece(None, part) for part in SPLIT)),
+        [OSLO],
+    )
+    halves = '{"city": "\ud83d', '\ude00"}'
+    yield (
+        "halves of a character",
+        lambda: called(piece("weather", halves[0]), piece(None, halves[1])),
+        [Call("weather", {"city": "😀"})],
+    )
     yield "null arguments", lambda: called(piece("bye", "null")), [BYE]
     yield "no arguments", lambda: called(piece("bye")), [BYE]
     yield (
@@ -237,10 +248,18 @@ def modes() -> Iterator[tuple[str, Callable[[], Reply], Any]]:
     yield "no name", lambda: called(piece(None, TEXT)), "malformed"
     yield "calls that are missing", lambda: events(chunk(content=""), chunk("tool_calls")), "malformed"
     yield "compressed", lambda: Reply([b"\x1f\x8b"], headers={**SSE, "Content-Encoding": "gzip"}), "malformed"
+    yield (
+        "filtered, then lost",
+        lambda: Reply(
+            [*events(chunk("content_filter"), done=False).content], headers={**SSE, "Content-Length": "9999"}
+        ),
+        "http_status",
+    )
     yield "filtered", lambda: events(chunk(content="He"), chunk("content_filter")), "http_status"
     yield "an error event", lambda: raw("event: error\ndata: it broke\n\n"), "http_status"
     yield "an error as an object", lambda: events({"object": "error", "message": "it broke"}), "http_status"
     yield "too long, said late", lambda: events({"error": {"message": "exceeds the context size"}}), "context"
+    yield "cut by the limit in capitals", lambda: events(chunk("MAX_TOKENS", content="He")), "truncated"
     yield "cut by the limit", lambda: events(chunk("max_tokens", content="He")), "truncated"
     yield "thoughts alone", lambda: events(chunk(reasoning_content="Hm."), chunk("stop")), "invalid"
 
@@ -259,6 +278,11 @@ def test_each_way_to_stream_is_read_as_it_is_meant(
     else:
         assert prediction.error == meaning
         assert calls_of(prediction) == []
+
+
+def test_halves_of_a_character_in_words_are_joined(serve: Serve) -> None:
+    reply = events(chunk(content="a\ud83d"), chunk(content="\ude00b\ud83d"), chunk("stop"))
+    assert predicted(serve(lambda _body: reply).url).reply == "a😀b?"
 
 
 def test_what_a_client_has_to_overlook_is_noted(serve: Serve) -> None:

@@ -11,7 +11,6 @@ from typing import TypeAlias
 
 from rig.calls import StepPlace
 from rig.displays.progress import Progress, Remaining
-from rig.displays.texts import read_so_far
 from rig.errors import RigError
 from rig.events import Event, PersonAsked, PieceGenerated, RunStarted, Where
 from rig.meters import available_cores
@@ -166,7 +165,8 @@ class LiveRun:
         loading = next((arm for arm in self.state.arms if arm.loading), None)
         if loading is None:
             return ""
-        return f"reading the prompt, {read_so_far(*loading.read)}" if loading.read[1] else "loading the model"
+        read, prompt = loading.read
+        return f"reading the prompt, {100 * read // prompt}%" if prompt else "loading the model"
 
     def pace_of(self, where: Where | None) -> float | None:
         """Return the tokens per second of the step being written in a conversation; None if there is none."""

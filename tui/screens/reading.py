@@ -5,6 +5,7 @@ from pathlib import Path
 from rig.budget import parse_json
 from rig.displays import signs
 from rig.displays.steps import Called
+from rig.displays.texts import read_so_far
 from rig.events import Where
 from tui.live.layout import BlockLayout, Draft, block, plain
 from tui.live.live_run import LiveRun
@@ -50,8 +51,8 @@ class ReadingScreen(PagedScreen[None]):
         """Return a conversation from memory or the store, and the words to show if it has no transcript."""
         conversation = self.state.conversations.get(where) if where else None
         if where is None or conversation is None:
-            if any(arm.read[1] for arm in self.state.arms):
-                return None, f"{self.live_run.condition}: every conversation begins with it"
+            if reading := next((arm.read for arm in self.state.arms if arm.read[1]), None):
+                return None, f"reading what every prompt begins with: {read_so_far(*reading)}"
             turn = "next turn" if self.state.turns_done else "first turn"
             return None, f"waiting for the {turn if self.state.run else 'run to start'}"
         if conversation.transcript is not None or not conversation.dropped:

@@ -28,8 +28,8 @@ def variables_of(environment: jinja2.Environment, source: str) -> Mapping[str, J
         values = constants.get(name)
         if values is not None and len(values) < _MOST and not any(_same(value, one) for one in values):
             values.append(value)
-    assignments = tree.find_all((nodes.Assign, nodes.AssignBlock))
-    own = {name for assignment in assignments for name in _names(assignment.target)}
+    own = {name for assignment in tree.find_all(nodes.Assign) for name in _names(assignment.target)}
+    own |= {name for block in tree.find_all(nodes.AssignBlock) for name in _names(block.target)}
     tests = [test for test in tree.find_all(nodes.Test) if "defined" in test.name]
     asked = {name for part in (*tests, *_defaults(tree)) for name in _names(part.node)}
     return {name: {"values": constants[name], "is_own": name in own - asked} for name in names}

@@ -1,11 +1,11 @@
 """Values for variables of chat templates, as users set them: `--template-set reasoning_effort=low,high`."""
 
 import itertools
-import json
 import re
 from collections.abc import Iterable
 from contextlib import suppress
 
+from rig.budget import parse_json
 from rig.calls import Json, JsonObject
 from rig.errors import RigError
 
@@ -45,7 +45,7 @@ def arms_of(texts: Iterable[str | None]) -> list[str | None]:
 def typed(text: str) -> Json:
     """Return a value as JSON if it is a truth value, a number, null or in quotes; else it is a text."""
     with suppress(ValueError):
-        value: Json = json.loads(text) if _TYPED.fullmatch(text) else text
+        value: Json = parse_json(text) if _TYPED.fullmatch(text) else text
         return value
     return text
 

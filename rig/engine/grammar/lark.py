@@ -13,10 +13,13 @@ tokens.
 """
 
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
+from rig.budget import parse_json
 from rig.calls import JsonObject
 from rig.engine.grammar.language import (
     CDATA,
@@ -34,8 +37,7 @@ from rig.engine.grammar.language import (
     as_pattern,
     spelling_of,
 )
-from rig.engine.grammar.patterns import decimals, integers
-from rig.engine.grammar.schema import parts_of
+from rig.engine.grammar.patterns import canonical, decimals, integers, unescaped
 
 MOST_PROPERTIES = 10
 """They make 2^10 sets of names; each further property doubles that."""
@@ -51,6 +53,10 @@ _ASCII_CHARACTER = (
     r'(?:[ !#-\[\]-~]|\\["\\bfnrt]|\\u(?:[0-9a-cA-CefEF][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2})'
     r"|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
 )
+_MOST_RAW = 256
+"""The highest count of characters where a text has no quotes around it: it has to be told from its end."""
+_ANY_NUMBER = r"-?(?:0|[1-9][0-9]{0,99})(?:\.[0-9]{1,99})?(?:[eE][+\-]?[0-9]{1,2})?"
+"""Any number that is finite as a double."""
 _ANY = "/(?s:.+)/"
 _LAID_OUT: JsonObject = {"whitespace_flexible": True, "whitespace_pattern": r"[\n ]{0,40}"}
 """llguidance's options for JSON that a model lays out over lines."""
@@ -71,11 +77,6 @@ def grammar(language: Language, specials: Mapping[str, int], *, free_order: bool
     return writer.written(writer.answer(language))
 
 
-def holds(schema: JsonObject, kind: str) -> bool:
-    """Return whether a narrowed schema has a value of this type anywhere."""
-    return any(part.get("type") == kind for part in parts_of(schema))
-
-
 def json_options(spelling: Spelling) -> JsonObject:
     """Return llguidance's options for JSON: both separators, and no other white space."""
     return {
@@ -87,7 +88,7 @@ def json_options(spelling: Spelling) -> JsonObject:
 
 def laid_out(schema: str) -> str:
     """Return the rule of JSON that satisfies a schema, given as text, with any usual white space."""
-    return _by_llguidance(json.loads(schema), _LAID_OUT)
+    return _by_llguidance(_in_doubles(parse_json(schema)), _LAID_OUT)
 
 
 class _Property(NamedTuple):
@@ -144,10 +145,17 @@ class _Writer:
     def _body(self, schema: JsonObject, name: str, outermost: bool) -> str:
         spelling = self._spelling
         if spelling.indent:
-            return _by_llguidance(schema, _LAID_OUT)
+            return _by_llguidance(_in_doubles(schema), _LAID_OUT)
+        if not schema:
+            return self._anything(name)
         match schema:
             case {"enum": _} | {"const": _} if not self._is_json:
                 return " | ".join(self.literal(spelling.write(value)) for value in _values_of(schema))
+            case {"enum": values}:
+                texts = [value for value in values if isinstance(value, str)]
+                others = [_literal(spelling.write(value)) for value in values if not isinstance(value, str)]
+                choice = [_by_llguidance({"enum": texts}, json_options(spelling))] if texts else []
+                return " | ".join([*choice, *others])
             case {"anyOf": options}:
                 return " | ".join(self.value(option, outermost=outermost) for option in options)
             case {"type": "object", "additionalProperties": dict(inner)}:
@@ -160,7 +168,9 @@ class _Writer:
                 return self.ordered(self._members(schema, free), name, '"}"', '"{}"', free_order=free)
             case {"type": "number", "minimum": low, "maximum": high}:
                 return f"/{decimals(low, high)}/"
-            case {"type": "array"} if not self._is_json or holds(schema, "object") or holds(schema, "number"):
+            case {"type": "integer", "minimum": low, "maximum": high}:
+                return f"/{integers(low, high)}/"
+            case {"type": "array"}:
                 return self._items(schema)
         return _by_llguidance(schema, json_options(spelling)) if self._is_json else self._scalar(schema)
 
@@ -169,8 +179,6 @@ class _Writer:
         spelling = self._spelling
         true, false, null = spelling.words
         match schema["type"]:
-            case "integer":
-                return f"/{integers(schema['minimum'], schema['maximum'])}/"
             case "boolean":
                 return " | ".join(map(_literal, dict.fromkeys((true, false, "true", "false"))))
             case "null":
@@ -179,11 +187,24 @@ class _Writer:
             return f"{self.literal(spelling.quote)} {self.raw(schema, spelling.quote)}"
         if "pattern" in schema:
             quotes = ["'", '"'] if spelling.python else ['"']
-            inner = _in_slashes(schema["pattern"][1:-1])
-            return " | ".join(f"/{quote}{inner}{quote}/" for quote in quotes)
+            with suppress(ValueError):
+                # Only characters that are not escaped: Python and ASCII escape others than JSON does.
+                inner = _in_slashes(canonical(schema["pattern"], unescaped)[1:-1])
+                return " | ".join(f"/{quote}{inner}{quote}/" for quote in quotes)
         if spelling.python:
             return f"/{_in_slashes(_PYTHON_TEXT.replace(')*', f'){_counted(schema)}'))}/"
         return f'/"{_in_slashes(_ASCII_CHARACTER)}{_counted(schema)}"/'
+
+    def _anything(self, name: str) -> str:
+        """Return the rule, named `name`, of any JSON value."""
+        kinds = [self.value({"type": kind}) for kind in ("string", "boolean", "null")]
+        any_name = f"/{_BARE_NAME}/" if self._spelling.bare_keys else kinds[0]
+        self.add(f"{name}_pair", f"{any_name} {_literal(self._spelling.between_key_and_value)} {name}")
+        many = [
+            f'"{opened}" {inner} ({self._between} {inner})* "{closed}" | "{opened}{closed}"'
+            for opened, inner, closed in (("[", name, "]"), ("{", f"{name}_pair", "}"))
+        ]
+        return " | ".join([f"/{_ANY_NUMBER}/", *kinds, *many])
 
     def _members(self, schema: JsonObject, free_order: bool) -> list[_Property]:
         properties, spelling = schema["properties"], self._spelling
@@ -191,7 +212,7 @@ class _Writer:
         values = {name: self.value(properties[name]) for name in order}
         members = []
         for name in properties:
-            key = (name if spelling.bare_keys else spelling.write(name)) + spelling.between_key_and_value
+            key = spelling.key(name) + spelling.between_key_and_value
             first, later = _literal("{" + key), _literal(spelling.between_items + key)
             members.append(_Property(name, first, later, values[name], name in schema.get("required", ())))
         return members
@@ -254,11 +275,14 @@ class _Writer:
         """Return the rule of an unescaped string that ends at the first `close`."""
         if "enum" in schema or "const" in schema:
             return " | ".join(f"{self.literal(value)} {self.literal(close)}" for value in _values_of(schema))
-        if "pattern" in schema:
-            content = _in_slashes(schema["pattern"][1:-1])
-        elif (counts := _counted(schema)) != "{0,}":
+        content = ""
+        with suppress(ValueError):
+            content = (
+                _in_slashes(canonical(schema["pattern"], most=_MOST_RAW)[1:-1]) if "pattern" in schema else ""
+            )
+        if not content and (counts := _counted(schema, _MOST_RAW)) != "{0,}":
             content = f"(?s:.){counts}"
-        else:
+        if not content:
             return self.until(close)
         first, *rest = self.pieces(close)
         after = " ".join(map(self._piece, rest))
@@ -363,7 +387,12 @@ class _Writer:
     def _argument(self, key: str, schema: JsonObject, tags: Tags) -> str:
         """Return the name of the rule of one argument: its tags, and each way to write its value."""
         name = self.fresh("a")
-        self.add(name, " | ".join(self._written(key, part, tags) for part in _by_type(schema)))
+        parts = _by_type(schema)
+        if not schema and not tags.quoted:
+            # Any text that is no string there can be read as another value.
+            is_marked = (tags.text_open, tags.text_close) != (tags.other_open, tags.other_close)
+            parts = [{"type": "string"}, *([schema] if is_marked else [])]
+        self.add(name, " | ".join(self._written(key, part, tags) for part in parts))
         return name
 
     def _written(self, key: str, schema: JsonObject, tags: Tags) -> str:
@@ -385,15 +414,27 @@ def _by_llguidance(schema: JsonObject, options: JsonObject) -> str:
     return f"%json {json.dumps({**schema, 'x-guidance': options}, ensure_ascii=False)}"
 
 
+def _in_doubles(value: Any) -> Any:
+    """Return a schema without the bounds that llguidance would round."""
+    if isinstance(value, dict):
+        return {
+            key: _in_doubles(inner)
+            for key, inner in value.items()
+            if key not in ("minimum", "maximum") or not isinstance(inner, int) or abs(inner) < 2**53
+        }
+    return [_in_doubles(inner) for inner in value] if isinstance(value, list) else value
+
+
 def _values_of(schema: JsonObject) -> Sequence[Any]:
     """Return the values that a schema lists; none if it does not list any."""
     values: Sequence[Any] = schema.get("enum", [schema["const"]] if "const" in schema else ())
     return values
 
 
-def _counted(schema: JsonObject) -> str:
-    """Return the number of characters that a string may have, as a quantifier of a regular expression."""
-    return f"{{{schema.get('minLength', 0)},{schema.get('maxLength', '')}}}"
+def _counted(schema: JsonObject, most: float = math.inf) -> str:
+    """Return the number of characters that a string may have, as a quantifier, held up to `most`."""
+    high = schema.get("maxLength", math.inf)
+    return f"{{{min(schema.get('minLength', 0), most)},{'' if high > most or high == math.inf else high}}}"
 
 
 def _literal(text: str) -> str:

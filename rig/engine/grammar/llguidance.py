@@ -5,7 +5,6 @@ callback, where an exception is swallowed and leaves the output unconstrained. H
 as the model, masks are taken from the matcher directly, and every fault raises.
 """
 
-import json
 from functools import lru_cache
 from typing import Any
 
@@ -14,13 +13,11 @@ import llguidance.numpy
 import numpy as np
 import numpy.typing as npt
 from outlines.backends.llguidance import LLGuidanceBackend
-from outlines.types import JsonSchema
 
-from rig.budget import parse_json
 from rig.engine.core.llama import LlamaModel
 from rig.engine.core.tokenizer import Tokenizer
 from rig.engine.grammar import lark
-from rig.engine.grammar.language import JSON, Constraint, ConstraintError, Language, Mask
+from rig.engine.grammar.language import Constraint, ConstraintError, Language, Mask
 from rig.engine.grammar.leak import SPACE, LeakConstraint
 from rig.errors import RigError
 
@@ -132,14 +129,9 @@ class LLGuidanceGrammar(LLGuidanceBackend):  # type: ignore[misc]
         return matcher
 
     def _grammar(self, language: Language) -> str:
-        schema = language.schema
-        # llguidance's own way of writing JSON leaves some numbers out.
-        if schema is None or self._free_order or lark.holds(schema, "number"):
-            text = lark.grammar(language, self._specials, free_order=self._free_order)
-            # Outlines would guess a grammar's dialect from its content, tools' names included.
-            return str(llguidance.LLMatcher.grammar_from_lark(text))
-        checked = {**parse_json(JsonSchema(schema).schema), "x-guidance": lark.json_options(JSON)}
-        return str(self.get_json_schema_logits_processor(json.dumps(checked)).grammar)
+        text = lark.grammar(language, self._specials, free_order=self._free_order)
+        # Outlines would guess a grammar's dialect from its content, tools' names included.
+        return str(llguidance.LLMatcher.grammar_from_lark(text))
 
 
 def _in_a_line(error: str) -> str:

@@ -85,7 +85,7 @@ class SingleTurnEntry(PublicTask):
             calls.append(Call(name, {parameter: value for parameter, value in first.items() if value != ""}))
         return tuple(calls)
 
-    def misfits(self) -> Iterator[str]:
+    def type_faults(self) -> Iterator[str]:
         """Yield the arguments of the truth of which no allowed value fits the declared schema.
 
         BFCL's checker accepts these values, but a model that keeps to the schema cannot write them.

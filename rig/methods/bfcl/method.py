@@ -275,7 +275,7 @@ class BFCL(BfclMethod):
     def check(self, place: Path, world: Path | None = None, toolbox: Toolbox | None = None) -> Checked | None:
         """Check as other methods do, and whether the truth is of the types that the functions declare."""
         report = super().check(place, world, toolbox)
-        lines = (f"{entry.name}: {text}" for entry in self.load(place) for text in entry.misfits())
+        lines = (f"{entry.name}: {text}" for entry in self.load(place) for text in entry.type_faults())
         return report and replace(report, faults=(*report.faults, *lines))
 
     def recognises(self, place: Path) -> bool:

@@ -24,7 +24,7 @@ from rig.files import read_bytes
 from rig.models import ToolDoc
 from rig.paths import real
 from rig.toolbox.functions import LIMIT_S, LONGEST, Overdue, in_time, place_of, standing_in
-from rig.toolbox.listing import Declared
+from rig.toolbox.parameters import ParameterReader
 
 Owner: TypeAlias = Literal["assistant", "user"]
 """The owner of tools, a database or an assertion: the agent, or the user with a phone."""
@@ -224,7 +224,8 @@ def _domain(package: Path, data: Path, name: str, policy: str, is_solo: bool) ->
 
 def _doc(schema: JsonObject, folder: Path) -> ToolDoc:
     name = str(schema["name"])
-    parameters = Declared(DocumentPart(schema["parameters"], folder, (name,))).parameters()
+    closed = {**schema["parameters"], "additionalProperties": False}  # Python would refuse any other argument
+    parameters = ParameterReader(DocumentPart(closed, folder, (name,))).parameters()
     return ToolDoc(name, str(schema["description"]), parameters)
 
 

@@ -268,7 +268,7 @@ class DirectoryReport(Checked):
     """The result of checking a directory: `tasks` is its number of files, `calls` are the true calls made."""
 
     faults: tuple[Defect, ...]
-    calls: tuple[Replayed, ...]
+    calls: tuple[Replayed, ...] = ()
 
     @property
     def differences(self) -> dict[ResponseDifference, int]:
@@ -343,7 +343,7 @@ def check_directory(directory: Path, world: World, toolbox: Toolbox) -> Director
         faults += _replay_faults(file, calls, toolbox)
     simulator.restore(base)
     faults += _repeated(conversations)
-    return DirectoryReport(directory, len(paths), tuple(faults), tuple(replayed))
+    return DirectoryReport(directory, len(paths), tuple(faults), calls=tuple(replayed))
 
 
 def _files(directory: Path) -> list[Path]:

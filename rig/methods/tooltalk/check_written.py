@@ -15,7 +15,7 @@ from typing import Any
 import yaml  # type: ignore[import-untyped]
 
 from rig.budget import LARGEST_YAML, Budget, parse_json
-from rig.calls import ExecutedCall, Json, JsonObject
+from rig.calls import Call, ExecutedCall, Json, JsonObject
 from rig.documents import YAML_ENDINGS, Lines, from_json, from_yaml, read
 from rig.errors import RigError
 from rig.files import read_text, write
@@ -40,6 +40,7 @@ _Path = tuple[str | int, ...]
 def check_own(place: Path, toolbox: Toolbox) -> Checked:
     """Check every conversation of a folder against a toolbox. Raises RigError if there are none."""
     faults: list[str] = []
+    calls: list[tuple[str, Call, JsonObject]] = []
     seen: dict[str, Path] = {}
     simulator = Simulator(toolbox.world(), toolbox)
     for path in files_of(place):
@@ -61,8 +62,14 @@ def check_own(place: Path, toolbox: Toolbox) -> Checked:
                 otherwise = list(_otherwise(where, conversation, simulator, unsteady))
                 of_calls = (otherwise or list(_unmet(path, conversation, simulator))) + unsteady
             faults += of_calls
+            truths = zip(where, conversation.ground_truth, strict=True)
+            calls += [
+                (at, truth.call, toolbox.tools[truth.name].parameters)
+                for at, truth in truths
+                if truth.name in toolbox.tools
+            ]
     faults += _of_code(toolbox)
-    return Checked(place, len(seen), tuple(faults))
+    return Checked(place, len(seen), tuple(faults), tuple(calls))
 
 
 def _places(path: Path, conversations: list[Conversation]) -> list[list[str]]:
@@ -87,7 +94,8 @@ def _faults(path: Path, conversation: Conversation, places: list[str], simulator
             yield f"{place}: there is no tool {truth.name}; choose from: {', '.join(tools)}"
             return
         tool = tools[truth.name]
-        if (refusal := refused(tool, truth.arguments)) is not None:
+        # An argument that the schema does not declare may be allowed, and is a misspelling.
+        if (refusal := refused(tool, truth.arguments, undeclared=True)) is not None:
             needs = any(name not in truth.arguments for name in truth.rules)
             hint = " Give its rule an example." if needs else ""
             if " string" in refusal and path.suffix in YAML_ENDINGS:

@@ -24,7 +24,7 @@ def events(kind: str, chunks: Iterator[bytes]) -> Iterator[JsonObject]:
     Some servers send a stream as another type, or one object as a stream: what it is shows in how it begins.
     Comments and pings are overlooked. Raises ServerFault for anything else that is no JSON object.
     """
-    if "event-stream" not in kind and "ndjson" not in kind:
+    if "event-stream" not in kind.lower() and "ndjson" not in kind.lower():
         body = b"".join(chunks).removeprefix(_BOM).lstrip()
         if not body.startswith(_FIELDS):
             yield object_of(body)
