@@ -55,8 +55,6 @@ class Servers:
     routes: Mapping[str, ToolDeclaration] = field(default_factory=dict)
     """The tools by name, each with its server and its name there."""
     listings: dict[str, ServerListing] = field(default_factory=dict)
-    left_out: tuple[str, ...] = ()
-    """A line on each server that is not used."""
     _worlds: int = 0
 
     @property
