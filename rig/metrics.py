@@ -260,7 +260,7 @@ class Declaration(NamedTuple):
             if (own := metric.rate(counts)) is not None and (strict := other.rate(counts)) is not None
         ]
         told = f"with {', '.join(rates)}" if rates else "and only --leaked strict tells what is left then"
-        return f"{words}: a server that reads calls strictly takes leaked ones for words, {told}"
+        return f"{words}: a strict server takes leaked calls for words, {told}"
 
     def cautioned(self, caution: Remark) -> "Declaration":
         """Return the declaration with this remark on a run."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from rig import methods, plugins
 from rig.compare.arms import ChosenArm
-from rig.compare.findings import ArmPair, Comparison
+from rig.compare.findings import ArmPair, ArmResult, Comparison
 from rig.compare.verdict import (
     Decision,
     LargerSuite,
@@ -18,7 +18,7 @@ from rig.compare.verdict import (
     points,
 )
 from rig.errors import RigError, counted
-from rig.metrics import UNPLAYED
+from rig.metrics import OTHER_FORMS, UNPLAYED, in_other_forms
 from rig.rates.power import detectable_success_loss
 
 MOST_CONVERSATIONS = 5_000
@@ -47,7 +47,14 @@ def recommend(comparison: Comparison, loss: float) -> Recommendation | None:
     unclear = sum(pairs[arm].verdict.unclear for arm in decided_by)
     if choice.kind is RecommendationKind.CANNOT_TELL:
         choice = replace(choice, reason=_doubt(comparison, still_open, loss))
-    return replace(choice, unclear=unclear, suite=suite, needed=needed)
+    strict = next((_strictly(comparison, arm) for arm in comparison.arms if arm.label == choice.arm), "")
+    return replace(choice, unclear=unclear, suite=suite, needed=needed, strict=strict)
+
+
+def _strictly(comparison: Comparison, arm: ArmResult) -> str:
+    """Return what a strict reader would leave of an arm's success; empty if none of its calls leaked."""
+    is_leaked = any(form.startswith(OTHER_FORMS[0]) for form in in_other_forms(arm.counts))
+    return comparison.declaration.form_note(arm.rated) if is_leaked else ""
 
 
 def advise(comparison: Comparison, chosen: Sequence[ChosenArm], loss: float) -> Recommendation | None:

@@ -111,7 +111,7 @@ class Recommendation(ByName):
     decided, those that do. `reason` says why a file is kept, or why the decision is open, and `among` where a
     file loses no more, if not in all conversations like these. A decision holds however the `unclear` texts
     are decided. `suite` would decide what is open; where rig has no such suite, about `needed` conversations
-    would.
+    would. `strict` says what a server that takes leaked calls for words would leave of the file's success.
     """
 
     kind: RecommendationKind
@@ -124,6 +124,7 @@ class Recommendation(ByName):
     suite: LargerSuite | None = None
     needed: int | None = None
     ruled_out: tuple[str, ...] = ()
+    strict: str = ""
 
     def text(self, names: Mapping[str, str] | None = None) -> str:
         """Return the decision in a sentence that calls arms by their `names`, or else by their labels."""
@@ -142,7 +143,7 @@ class Recommendation(ByName):
             text += f"; whether {' or '.join(others)} would do is open{self._remedy()}"
         if self.unclear:
             text += f"; so however {counted(self.unclear, 'unclear text')} may be decided"
-        return text
+        return f"{text}; but {self.strict}" if self.strict else text
 
     def as_json(self) -> JsonObject:
         """Return all fields by name, and the sentence as `text`."""

