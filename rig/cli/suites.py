@@ -263,9 +263,10 @@ def tool_info(
     if holds_toolbox(place):
         code = "runs like any program of yours" if holds_code(place) else "is data: nothing is run"
         say(f"{', '.join(path.name for path in files_of(place))}: what is here {code}")
-    if (servers := servers_of(box)) is not None:
-        for line in (*servers.left_out, *confinement(network=server_network)):
-            say(line)
+    for line in box.left_out:
+        say(f"left out: {one_line(line)}")
+    if servers_of(box) is not None:
+        say("\n".join(confinement(network=server_network)))
     for suite in box.suites:
         say(f"conversations: {suite}")
     for tool, doc in zip(chosen, docs, strict=True):
