@@ -14,7 +14,7 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from rig import displays, opening
+from rig import displays, opening, plugins
 from rig.cli.verbs import OTHERS, GroupedOption, argument, option
 from rig.errors import RigError
 from rig.option import GRADING, GROUPS, SERVERS, Option
@@ -287,10 +287,8 @@ class RolesCommand(Grouped):
     @staticmethod
     def roles() -> tuple[str, ...]:
         """Return the roles."""
-        # Imported here, because not every verb plays something.
-        from rig import methods
-
-        return methods.other_roles()
+        tenants = plugins.registered().methods
+        return tuple(dict.fromkeys(role for name in tenants for role in tenants.attribute(name, "roles")[1:]))
 
     def get_params(self, context: click.Context) -> list[click.Parameter]:
         parameters = super().get_params(context)
@@ -311,14 +309,12 @@ class RolesCommand(Grouped):
         return [*parameters[:place], *roles, *parameters[place:]]
 
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        from rig import methods
-
         super().format_options(context, formatter)
+        tenants = plugins.registered().methods
         rows = [
-            (f"{own.name}={own.default}", f"{method.name}: {own.help}{_MARK if own.several else ''}")
-            for method in methods.known().values()
-            for own in method.options
-            if own.name not in TABLE and own.help
+            (f"{own.name}={own.default}", f"{name}: {own.help}{_MARK if own.several else ''}")
+            for name in tenants
+            for own in tenants.attribute(name, "explained")
         ]
         if rows:
             with formatter.section("Options of one method, for --set"):
