@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rig.cli.options import AS_JSON, GRADED_BY, MODEL, SHARE, STORE, FloatRange, complete_runs, json_option
+from rig.cli.options import (
+    AS_JSON,
+    GRADED_BY,
+    MODEL,
+    SHARE,
+    STORE,
+    FloatRange,
+    complete_runs,
+    complete_suites,
+    json_option,
+)
 from rig.cli.output import form_of, paint, print_json, print_table, printable, say, terminal_width
 from rig.cli.runs import print_cautions, print_tables
 from rig.cli.verbs import argument, option, verb
@@ -288,7 +298,9 @@ def report(
 def rank(
     file: Path | None = argument(),
     *,
-    suite: str | None = option("The suite.  [default: that of the latest run]", "NAME"),
+    suite: str | None = option(
+        "The suite.  [default: that of the latest run]", "NAME", shell_complete=complete_suites
+    ),
     method: str | None = option("The method, such as judge-win.  [default: that of the latest run]", "NAME"),
     csv_path: Path | None = option(
         "Also write the ranking to a new file, in the form of ToolBench's leaderboard.", flags="--csv"

@@ -43,14 +43,43 @@ complete_models = partial(complete_model_files, others=("oracle",))
 
 
 def complete_runs(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
-    """Complete ids of the stored runs, newest first."""
-    return _stored(context, typed, lambda stored: [run.id for run in stored.all()])
+    """Complete `latest`, and the names and ids of the stored runs, newest first."""
+
+    def names(stored: "Runs") -> Iterable[str]:
+        runs = stored.all()
+        return dict.fromkeys(["latest", *(run.name for run in runs if run.name), *(run.id for run in runs)])
+
+    return _stored(context, typed, names)
 
 
 def complete_conversations(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
     """Complete conversations of the run that was typed before."""
     run = context.params.get("run") or "latest"
     return _stored(context, typed, lambda stored: stored.get(run).conversations)
+
+
+def complete_suites(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Complete the suites that come with rig and with plugins, or any path."""
+    tenants = plugins.registered()
+    shipped = [name for method in tenants.methods for name in tenants.methods.attribute(method, "shipped")]
+    return _names_or_path((*shipped, *tenants.suites, "all"), typed)
+
+
+def complete_toolboxes(
+    context: click.Context, parameter: click.Parameter, typed: str
+) -> list[CompletionItem]:
+    """Complete the installed toolboxes, or any path."""
+    return _names_or_path(plugins.registered().toolboxes, typed)
+
+
+def complete_methods(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Complete the registered methods."""
+    return [CompletionItem(name) for name in plugins.registered().methods if name.startswith(typed)]
+
+
+def _names_or_path(names: Iterable[str], typed: str) -> list[CompletionItem]:
+    fitting = [CompletionItem(name) for name in names if name.startswith(typed)]
+    return fitting or [CompletionItem(typed, type="file")]
 
 
 def _stored(context: click.Context, typed: str, names: "Callable[[Runs], Iterable[str]]") -> list[str]:
@@ -96,6 +125,10 @@ class _NumberOrWord(click.IntRange):
         return value if value in self.words else super().convert(value, param, ctx)
 
 
+_COMPLETED = {"suite": complete_suites, "toolbox": complete_toolboxes, "method": complete_methods}
+"""How the values of options in the table are completed, by name."""
+
+
 def click_option(told: Option, *, single: bool = False, **changes: Any) -> click.Option:
     """Return an option of the table as click takes it, with `changes`. A `single` one has no default, makes
     no arms, and takes no words for numbers.
@@ -123,6 +156,8 @@ def click_option(told: Option, *, single: bool = False, **changes: Any) -> click
     elif told.kind in (int, float):
         metavar = metavar or "|".join(["N" if told.kind is int else "X", *words])
         parts["type"] = _range(told, words)
+    if told.name in _COMPLETED:
+        parts["shell_complete"] = _COMPLETED[told.name]
     mark = _MARK if told.several and not single else ""
     make = option(f"{told.help}{mark}{unset}", metavar, flag, **{**parts, **changes})
     parameter: click.Option = make(told.name, told.kind)

@@ -9,7 +9,7 @@ from rig.plugins import Registry
 def register(registry: Registry) -> None:
     """Register the papers, and ToolBench's answers as a method that is never played."""
     registry.methods.later(
-        "toolbench", "rig.papers.toolbench.method:METHOD", roles=("assistant",), explained=()
+        "toolbench", "rig.papers.toolbench.method:METHOD", roles=("assistant",), explained=(), shipped=()
     )
     registry.papers.later("tooltalk", "rig.papers.tooltalk:PAPER", methods=("tooltalk",))
     registry.papers.later("openai-chat", "rig.papers.openai_chat:PAPER", methods=())

@@ -115,6 +115,7 @@ def test_what_registrations_say_of_methods_is_what_the_methods_say() -> None:
     tenants = registered().methods
     for name, method in tenants.items():
         assert tenants.attribute(name, "roles") == method.roles
+        assert tenants.attribute(name, "shipped") == tuple(method.shipped)
         told = [(own.name, own.default, own.help) for own in tenants.attribute(name, "explained")]
         assert told == [(own.name, own.default, own.help) for own in method.explained]
 

@@ -6,5 +6,9 @@ from rig.plugins import Registry
 def register(registry: Registry) -> None:
     """Offer the method (`rig.plugins`)."""
     registry.methods.later(
-        "autode", "rig.methods.autode.method:METHOD", roles=("assistant", "user"), explained=()
+        "autode",
+        "rig.methods.autode.method:METHOD",
+        roles=("assistant", "user"),
+        explained=(),
+        shipped=("dynamic",),
     )

@@ -15,8 +15,12 @@ FORM = Option(
 
 def register(registry: Registry) -> None:
     """Offer the method (`rig.plugins`)."""
-    registry.methods.later("bfcl", "rig.methods.bfcl.method:METHOD", roles=("assistant",), explained=(FORM,))
     registry.methods.later(
-        "bfcl-memory", "rig.methods.bfcl.memory:METHOD", roles=("assistant",), explained=()
+        "bfcl", "rig.methods.bfcl.method:METHOD", roles=("assistant",), explained=(FORM,), shipped=()
     )
-    registry.methods.later("bfcl-turns", "rig.methods.bfcl.turns:METHOD", roles=("assistant",), explained=())
+    registry.methods.later(
+        "bfcl-memory", "rig.methods.bfcl.memory:METHOD", roles=("assistant",), explained=(), shipped=()
+    )
+    registry.methods.later(
+        "bfcl-turns", "rig.methods.bfcl.turns:METHOD", roles=("assistant",), explained=(), shipped=()
+    )

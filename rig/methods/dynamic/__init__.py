@@ -6,5 +6,5 @@ from rig.plugins import Registry
 def register(registry: Registry) -> None:
     """Offer the method (`rig.plugins`)."""
     registry.methods.later(
-        "dynamic", "rig.methods.dynamic.method:METHOD", roles=("assistant", "user"), explained=()
+        "dynamic", "rig.methods.dynamic.method:METHOD", roles=("assistant", "user"), explained=(), shipped=()
     )

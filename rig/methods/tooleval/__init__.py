@@ -6,5 +6,9 @@ from rig.plugins import Registry
 def register(registry: Registry) -> None:
     """Offer the method (`rig.plugins`)."""
     registry.methods.later(
-        "tooleval", "rig.methods.tooleval.method:METHOD", roles=("assistant",), explained=()
+        "tooleval",
+        "rig.methods.tooleval.method:METHOD",
+        roles=("assistant",),
+        explained=(),
+        shipped=("queries",),
     )

@@ -6,5 +6,9 @@ from rig.plugins import Registry
 def register(registry: Registry) -> None:
     """Offer the method (`rig.plugins`)."""
     registry.methods.later(
-        "tooltalk", "rig.methods.tooltalk.method:METHOD", roles=("assistant",), explained=()
+        "tooltalk",
+        "rig.methods.tooltalk.method:METHOD",
+        roles=("assistant",),
+        explained=(),
+        shipped=("easy", "hard"),
     )
