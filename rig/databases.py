@@ -11,7 +11,6 @@ import stat
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
-from typing import Literal
 from urllib.parse import quote
 
 from rig.errors import RigError
@@ -33,8 +32,10 @@ class ForeignJournal(RigError):
 
 def in_memory(*, autocommit: bool = False) -> sqlite3.Connection:
     """Open an empty database in memory, for one thread at a time."""
-    level: Literal["DEFERRED"] | None = None if autocommit else "DEFERRED"
-    return sqlite3.connect(":memory:", check_same_thread=False, isolation_level=level)
+    connection = sqlite3.connect(":memory:", check_same_thread=False)
+    if autocommit:
+        connection.isolation_level = None
+    return connection
 
 
 def open_own(path: Path) -> sqlite3.Connection:
@@ -150,7 +151,7 @@ def _check_beside(path: Path) -> None:
         except FileNotFoundError:
             continue
         if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
-            raise ForeignJournal(f"{file}: is a link or no regular file; move it away, then try again")
+            raise ForeignJournal(f"{file}: has another name or is no regular file; use a copy of both")
         if ending == "-journal" and status.st_size:
             with file.open("rb") as journal:
                 # A program that keeps its journal blanks the beginning when a transaction is over.

@@ -36,7 +36,7 @@ ENDINGS = (".json", *YAML_ENDINGS)
 Lines: TypeAlias = dict[tuple[str | int, ...], int]
 
 _WORDS: dict[str, Json] = {"": None, "~": None, "null": None, "true": True, "false": False}
-_INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})")
+_INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]{0,99})")
 _NUMBER = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})(\.[0-9]{1,18})?([eE][-+]?[0-9]{1,2})?")
 
 

@@ -8,11 +8,10 @@ from typing import Literal
 
 import click
 
-from rig import __version__, site
+from rig import __version__
 from rig.cli.options import AS_JSON, complete_model_files
 from rig.cli.output import ProgressLine, print_json, say
 from rig.cli.verbs import HELP_NAMES, Verbs, argument, option, verb
-from rig.displays.base import endings_as_exceptions
 from rig.displays.texts import file_size
 from rig.errors import RigError
 from rig.files import write
@@ -52,6 +51,8 @@ def command(
     needs the same system and the same version of Python. Packing needs no network either, except with
     --instructions portable.
     """
+    from rig.displays.base import endings_as_exceptions
+
     if context.invoked_subcommand:
         return
     if output is None:
@@ -119,6 +120,8 @@ def docs(
       rig docs --list           all pages
       rig docs --man ~/.local/share/man/man1
     """  # noqa: D301 - for click
+    from rig import site
+
     if man is not None:
         written = dict(man_pages(click.get_current_context().find_root().command))
         man.mkdir(parents=True, exist_ok=True)

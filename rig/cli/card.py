@@ -12,14 +12,9 @@ from rig.calls import ByName, JsonObject
 from rig.cli.options import AS_JSON, GRADED_BY, STORE, complete_runs
 from rig.cli.output import form_of, print_json, printable, say
 from rig.cli.verbs import Verbs, argument, option, verb
-from rig.compare.arms import ComparisonOptions
-from rig.engine.files.caches import sha256_of
-from rig.engine.files.info import inspect
-from rig.engine.files.registry import resolve
 from rig.errors import RigError
 from rig.files import LARGEST, read_bytes, write
-from rig.report import card_check, model_card
-from rig.store import Runs
+from rig.report import model_card
 
 CardFormat = Literal["html", "md", "json"]
 _PATIENCE_S = 120.0
@@ -66,6 +61,9 @@ def make(
     RUN/ARM is an arm; RUN is enough if the run has only one. The verdict compares it with the first arm of
     its run, or with --baseline.
     """
+    from rig.compare.arms import ComparisonOptions
+    from rig.store import Runs
+
     form: CardFormat = format_ or form_of(output, get_args(CardFormat), "md")
     if output is None and key is not None:
         raise RigError("--sign signs a file; name it with --output")
@@ -113,6 +111,11 @@ def verify(
     signed, too, and only their signature can be verified. The exit code is 1 if anything is wrong, or if
     --signers is given and none of them signed it.
     """
+    from rig.engine.files.caches import sha256_of
+    from rig.engine.files.info import inspect
+    from rig.engine.files.registry import resolve
+    from rig.report import card_check
+
     checks = [_signature_check(card, signers)]
     about: JsonObject = {}
     if card.suffix.lower() in (".html", ".md"):

@@ -1,38 +1,44 @@
 """`rig compare`, `report`, `leaderboard` and `history`: arms of stored runs side by side, and over time."""
 
+from __future__ import annotations
+
 import re
 import sys
 import webbrowser
 from dataclasses import dataclass, replace
 from math import isnan
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from rig.cli.options import AS_JSON, GRADED_BY, MODEL, SHARE, STORE, FloatRange, complete_runs, json_option
+from rig.cli.options import (
+    AS_JSON,
+    GRADED_BY,
+    MODEL,
+    SHARE,
+    STORE,
+    FloatRange,
+    complete_runs,
+    complete_suites,
+    json_option,
+)
 from rig.cli.output import form_of, paint, print_json, print_table, printable, say, terminal_width
 from rig.cli.runs import print_cautions, print_tables
 from rig.cli.verbs import argument, option, verb
-from rig.compare import leaderboard
-from rig.compare.arms import ComparisonOptions
-from rig.compare.compare import compare, uncollected
-from rig.compare.findings import Comparison
-from rig.compare.leaks import leak_text
-from rig.compare.noise import Noise, noise_of
-from rig.compare.sequential import SequentialComparison, compare_sequentially
-from rig.compare.verdict import Decision
-from rig.displays.card import headline, opening, sentences
-from rig.displays.compare import curves_text, looks_text, statistics_text, with_interval
 from rig.displays.texts import measured, out_of
-from rig.engine.files.caches import sha256_of
-from rig.engine.files.info import inspect
-from rig.engine.files.registry import resolve
 from rig.errors import RigError, counted
 from rig.files import write
-from rig.methods import paper
 from rig.paths import real
-from rig.report import FORMATS, Format, gather, render
-from rig.store import Runs
+from rig.report import Format
+
+if TYPE_CHECKING:
+    from rig.compare.arms import ComparisonOptions
+    from rig.compare.findings import Comparison
+    from rig.compare.noise import Noise
+    from rig.compare.sequential import SequentialComparison
+    from rig.compare.verdict import Decision
+    from rig.store import Runs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,10 +77,14 @@ class ComparisonQuestion:
     @property
     def options(self) -> ComparisonOptions:
         """The options of the comparison."""
+        from rig.compare.arms import ComparisonOptions
+
         return ComparisonOptions(self.baseline, self.metric, self.alpha, self.across_settings, loss=self.loss)
 
     def noise_in(self, store: Runs) -> Noise | None:
         """Return the noise to show as well. Raises RigError if that run does not have two equal arms."""
+        from rig.compare.noise import noise_of
+
         return None if self.noise is None else noise_of(store, self.noise, self.alpha)
 
 
@@ -110,6 +120,9 @@ class DecisionOptions:
 
     def decisions(self, comparison: SequentialComparison | Comparison, points: float) -> dict[str, Decision]:
         """Return for each arm whether it loses more than this. Raises RigError if nothing may be decided."""
+        from rig.compare.sequential import SequentialComparison
+        from rig.compare.verdict import Decision
+
         if isinstance(comparison, SequentialComparison):
             decisions = {arm.arm: arm.decision for arm in comparison.arms}
         else:
@@ -142,6 +155,13 @@ def command(
     The exit code is 1 if an arm is worse than --fail-if-worse allows, 3 if --fail-if-unsure is given and rig
     cannot tell, and else 0. A verdict holds however unclear texts are decided.
     """
+    from rig.compare import leaderboard
+    from rig.compare.compare import compare
+    from rig.compare.sequential import SequentialComparison, compare_sequentially
+    from rig.compare.verdict import Decision
+    from rig.displays.compare import looks_text
+    from rig.store import Runs
+
     limit = deciding.limit(question.loss)
     if deciding.in_suite and not deciding.sequential:
         raise RigError("--in-suite is for --sequential; give both, or neither")
@@ -194,6 +214,9 @@ def command(
 
 
 def _say_comparison(comparison: Comparison, deciding: DecisionOptions) -> None:
+    from rig.displays.card import opening
+    from rig.displays.compare import curves_text, statistics_text
+
     width = terminal_width()
     if deciding.curve:
         if not comparison.curves:
@@ -236,6 +259,11 @@ def report(
       rig report quants other -o both.html      two runs in one report
       rig report latest --format md             Markdown, for a pull request
     """  # noqa: D301 - for click
+    from rig.compare.compare import uncollected
+    from rig.displays.card import headline, sentences
+    from rig.report import FORMATS, gather, render
+    from rig.store import Runs
+
     if opened and output is None:
         output = Path(f"rig-report-{'-'.join(re.findall('[0-9A-Za-z]+', question.addresses[0]))}.html")
         force = True
@@ -270,7 +298,9 @@ def report(
 def rank(
     file: Path | None = argument(),
     *,
-    suite: str | None = option("The suite.  [default: that of the latest run]", "NAME"),
+    suite: str | None = option(
+        "The suite.  [default: that of the latest run]", "NAME", shell_complete=complete_suites
+    ),
     method: str | None = option("The method, such as judge-win.  [default: that of the latest run]", "NAME"),
     csv_path: Path | None = option(
         "Also write the ranking to a new file, in the form of ToolBench's leaderboard.", flags="--csv"
@@ -287,6 +317,12 @@ def rank(
 
     With FILE, a leaderboard in ToolBench's form, print that one instead.
     """
+    from rig.compare import leaderboard
+    from rig.compare.leaks import leak_text
+    from rig.displays.compare import with_interval
+    from rig.methods import paper
+    from rig.store import Runs
+
     if file is not None:
         _print_file(file, as_json=as_json)
         return
@@ -332,6 +368,8 @@ def rank(
 
 
 def _print_file(file: Path, *, as_json: bool) -> None:
+    from rig.methods import paper
+
     rows = paper.toolbench().leaderboard(file)
     if as_json:
         print_json([row._asdict() for row in rows])
@@ -367,6 +405,13 @@ def history_of_model(model: str = MODEL, *, runs: Path = STORE, as_json: bool = 
     graders. `rig score RUN` adds a score by the current version to an old run. The last column names what
     changed since the row above: the version of rig, the suite, or a setting.
     """
+    from rig.compare import leaderboard
+    from rig.compare.leaks import leak_text
+    from rig.engine.files.caches import sha256_of
+    from rig.engine.files.info import inspect
+    from rig.engine.files.registry import resolve
+    from rig.store import Runs
+
     sha256 = model
     if not leaderboard.is_hash(model) or Path(model).exists():
         sha256 = sha256_of(inspect(resolve(model).path).path)  # what is no model may have no end

@@ -1,8 +1,10 @@
 """`rig models`: list, inspect, fetch and verify models; `rig.cli.model_files` makes new ones."""
 
+from __future__ import annotations
+
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,18 +12,13 @@ from rig.calls import JsonObject
 from rig.cli.options import AS_JSON, MODEL, Grouped, click_option, complete_model_files
 from rig.cli.output import print_json, print_table, say
 from rig.cli.verbs import Verb, Verbs, argument, option, verb
-from rig.displays.base import endings_as_exceptions
 from rig.displays.texts import file_size, millions
-from rig.engine.core.settings import EngineSettings
-from rig.engine.files import fetch, registry
-from rig.engine.files.adapters import Adapter, inspect_adapter
-from rig.engine.files.caches import remembered_sha256, sha256_of
-from rig.engine.files.derived import local_registry, remove_unfinished
-from rig.engine.files.info import inspect
-from rig.engine.files.registry import Entry
 from rig.errors import RigError, did_you_mean
 from rig.options import OF_ENGINE, TABLE
 from rig.paths import models_directory
+
+if TYPE_CHECKING:
+    from rig.engine.files.registry import Entry
 
 _MAKING = {
     "quantize": Verb("rig.cli.model_files:quantize"),
@@ -50,6 +47,9 @@ def list_models(*, as_json: bool = AS_JSON) -> None:
 
     The models folder is $RIG_MODELS, or models/ in a checkout of rig, or ./models.
     """
+    from rig.engine.files import registry
+    from rig.engine.files.derived import remove_unfinished
+
     remove_unfinished()
     entries = registry.load_registry().values()
     registered = {entry.file for entry in entries}
@@ -95,6 +95,10 @@ def info(
     """
     # Imported here, because forms of answers take a moment to load.
     from rig.cli import model_info
+    from rig.engine.core.settings import EngineSettings
+    from rig.engine.files import registry
+    from rig.engine.files.adapters import Adapter, inspect_adapter
+    from rig.engine.files.info import inspect
 
     resolved = registry.resolve(model)
     facts = inspect(resolved.path)
@@ -130,6 +134,9 @@ def pull(
     appears only when it is complete and its SHA-256 is right. If the pull of a model in several parts breaks
     off, the next one goes on behind the parts that are here.
     """
+    from rig.displays.base import endings_as_exceptions
+    from rig.engine.files import fetch, registry
+
     entries = registry.load_registry()
     if unknown := [name for name in models if name not in entries]:
         near = did_you_mean(unknown[0], entries)
@@ -157,7 +164,7 @@ class _Bar:
         self._bar: Any = None
         self._begin = 0
 
-    def __enter__(self) -> "_Bar":
+    def __enter__(self) -> _Bar:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -184,6 +191,11 @@ def verify(
     must have the SHA-256 that rig recorded; other files must be complete. The exit code is 1 if a file is not
     as it should be.
     """
+    from rig.engine.files import registry
+    from rig.engine.files.caches import sha256_of
+    from rig.engine.files.derived import local_registry
+    from rig.engine.files.info import inspect
+
     entries, local = registry.load_registry(), local_registry()
     results: list[JsonObject] = []
     names = registry.known_names()
@@ -212,6 +224,9 @@ def verify(
 
 def _describe(name: str, path: Path, entry: Entry | None = None) -> JsonObject:
     """Return a row of the list. Nothing is hashed for it: `verified` files were, and are unchanged since."""
+    from rig.engine.files.caches import remembered_sha256
+    from rig.engine.files.info import inspect
+
     row: JsonObject = {"name": name, "path": str(path), "registered": entry is not None}
     if entry:
         status = f"{entry.parts_here} of {len(entry.source)} parts" if entry.parts_here else "not pulled"

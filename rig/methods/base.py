@@ -19,6 +19,7 @@ from rig.methods.episode import Episode, course
 from rig.methods.scripted import Oracle, true_step
 from rig.metrics import Declaration, Score
 from rig.models import Model, Prediction, Request, StepKey
+from rig.options import TABLE
 from rig.options import Option as Option
 from rig.paths import CONVERSATIONS
 from rig.scoring.forms import with_forms
@@ -203,6 +204,11 @@ class Method:
     roles: tuple[str, ...] = (ASSISTANT,)
     options: tuple[Option, ...] = ()
     version = "1"
+
+    @property
+    def explained(self) -> tuple[Option, ...]:
+        """The options that no other method has and that the help of verbs explains."""
+        return tuple(own for own in self.options if own.name not in TABLE and own.help)
 
     task: Callable[..., Any]
     """Makes a task from its stored fields, which are keyword arguments."""

@@ -57,7 +57,7 @@ OFTEN = {
 """How many of which unit lie between one time and the next."""
 EACH = vocabulary("every each per")
 TIMES_A = vocabulary("a an one")
-PERIODS = {**LASTING_UNITS} | {"night": ("seconds", DAY), "quarter": ("months", 3.0)}
+PERIODS = {**LASTING_UNITS, "night": ("seconds", DAY), "quarter": ("months", 3.0)}
 BEFORE_MONTH = vocabulary("in of by until since for this next last early late through my our your")
 BEFORE_DAY = vocabulary("on this next last by every until before after and for")
 NOUNLESS = vocabulary(

@@ -12,8 +12,10 @@ import numpy as np
 from rig.calls import Json, JsonObject
 from rig.errors import RigError
 from rig.files import read_json
-from rig.metrics import TASKS, Counts, Declaration
+from rig.metrics import TASKS, Counts, Declaration, Metric
 from rig.rates import Tallied
+from rig.rates.paired import PairedBootstrap
+from rig.rates.rates import Sides
 
 FORMAT, VERSION = "rig-card", 1
 ALPHA = 0.05
@@ -22,10 +24,10 @@ OF_METRIC = ("name", "noun", "label", "numerator", "denominator", "better", "for
 DIGEST = "sha256"
 """The hash of everything else in a card."""
 
-COMPUTED = "counts, rates, intervals, successes and suites follow from the rows, and the rows have their hash"
+COMPUTED = "counts, rates, intervals, successes, suites, wins, losses and the difference follow from the rows"
 NOT_COMPUTED = (
-    "verdict, recommendation, curves, limits, errors, notes, speed, settings and the hash of the answers rest"
-    " on the run: to check them, play its command"
+    "the words and tests of the verdict, recommendation, curves, limits, errors, notes, speed, settings and"
+    " the hash of the answers rest on the run: to check them, play its command"
 )
 
 _PRECISION = 1e-5
@@ -82,7 +84,7 @@ def sums_fault(card: JsonObject) -> str | None:
         _check(card)
     except _Fault as fault:
         return str(fault)
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, StopIteration) as error:
         return f"a part is missing, or is not what a card has there ({type(error).__name__})"
     return None
 
@@ -97,12 +99,18 @@ def _check(card: JsonObject) -> None:
     _check_counts(card["counts"], rows)
     _check_tested(card, rows)
     declaration = Declaration.from_json(card["declaration"])
+    _check_successes(rows, declaration)
+    _check_rates(card["rates"], rows, declaration)
+    if card.get("verdict") is not None:
+        _check_verdict(card["verdict"], rows, declaration)
+
+
+def _check_successes(rows: Sequence[JsonObject], declaration: Declaration) -> None:
     for row in rows:
         counted = row["counts"].get(declaration.success, 0)
         if not _is_near(claimed := row.get("successes"), counted):
             place = f"{row.get('conversation')!s:.60}"
             raise _Fault(f"{place}: its counts say {counted:g} successes, the card says {claimed!r:.40}")
-    _check_rates(card["rates"], rows, declaration)
 
 
 def _check_counts(totals: Counts, rows: Sequence[JsonObject]) -> None:
@@ -153,6 +161,42 @@ def _check_rates(rates: Sequence[Any], rows: Sequence[JsonObject], declaration: 
                 counted = f"{_total(rows, metric.numerator):g} of {_total(rows, metric.denominator):g}"
                 told = f"the card says {rate.get(part)!r:.40}, its counts say {_number(value)} ({counted})"
                 raise _Fault(f"{metric.name:.40}: {part}: {told}")
+
+
+def _check_verdict(verdict: JsonObject, rows: Sequence[JsonObject], declaration: Declaration) -> None:
+    """Check what a verdict says of the two arms; what it concludes depends on the other arms as well."""
+    metric = next(metric for metric in declaration.metrics if metric.name == verdict["metric"])
+    others = {(row["suite"], row["conversation"]): row for row in verdict["baseline_rows"]}
+    before = [others.pop((row["suite"], row["conversation"])) for row in rows]
+    pairs = list(zip(before, rows, strict=True))
+    if others or not all(_is_number(row["repeats"]) and row["repeats"] >= 1 for row in before):
+        raise _Fault("the baseline's conversations are not those of the arm")
+    _check_successes(before, declaration)
+    # Multiplied, because the arms may have repeated a conversation a different number of times.
+    gains = [now["successes"] * was["repeats"] - was["successes"] * now["repeats"] for was, now in pairs]
+    actual: JsonObject = {
+        "conversations": len(rows),
+        "won": sum(gain > 0 for gain in gains),
+        "lost": sum(gain < 0 for gain in gains),
+    }
+    for name, value in actual.items():
+        if (claimed := verdict.get(name)) != value:
+            raise _Fault(f"verdict: {name}: the conversations say {value}, the card says {claimed!r:.40}")
+    is_share = metric.format == "percent"
+    bootstrap = PairedBootstrap(len(rows))
+    sides = _sides(before, metric), _sides(rows, metric)
+    difference = bootstrap.difference(sides[0], sides[1], ALPHA, is_share=is_share).as_json()
+    for name in ("value", "low", "high"):
+        claimed, value = verdict["difference"].get(name), difference[name]
+        if claimed != value and not _is_near(claimed, value):
+            told = f"the conversations say {_number(value)}, the card says {claimed!r:.40}"
+            raise _Fault(f"verdict: difference: {name}: {told}")
+
+
+def _sides(rows: Sequence[JsonObject], metric: Metric) -> Sides:
+    repeats = np.array([row["repeats"] for row in rows])
+    parts = (metric.numerator, metric.denominator)
+    return Sides(*(np.array([float(row["counts"].get(part, 0)) for row in rows]) / repeats for part in parts))
 
 
 def _tallied(rows: Sequence[JsonObject], declaration: Declaration) -> Tallied:

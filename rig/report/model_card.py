@@ -96,7 +96,7 @@ def _card(runs: Runs, run: StoredRun, arm: ArmResult, comparison: Comparison) ->
             for metric in comparison.metrics
         ],
         "declaration": comparison.declaration._replace(metrics=tuple(comparison.metrics)).to_json(),
-        "verdict": _verdict(pair, comparison) if pair else None,
+        "verdict": _verdict(pair, arm, comparison) if pair else None,
         "recommendation": comparison.recommendation.as_json() if comparison.recommendation else None,
         "curves": [
             {"title": titled(curve), "text": curve.text, "points": curve.points}
@@ -139,8 +139,11 @@ def _subject(arm: ArmResult) -> JsonObject:
     return {"name": title or arm.arm, **subject, **about, "made_from": arm.made_from}
 
 
-def _verdict(pair: ArmPair, comparison: Comparison) -> JsonObject:
+def _verdict(pair: ArmPair, arm: ArmResult, comparison: Comparison) -> JsonObject:
     difference = pair.differences[comparison.metric.name]
+    shared = {(row.suite, row.conversation) for row in arm.conversations}
+    metric = comparison.metric
+    names = dict.fromkeys((metric.numerator, metric.denominator, comparison.declaration.success))
     return {
         **pair.verdict.as_json(),
         "baseline": _subject(comparison.baseline),
@@ -148,6 +151,17 @@ def _verdict(pair: ArmPair, comparison: Comparison) -> JsonObject:
         "conversations": pair.conversations,
         "won": pair.won,
         "lost": pair.lost,
+        "baseline_rows": [
+            {
+                "conversation": row.conversation,
+                "suite": row.suite,
+                "repeats": row.repeats,
+                "successes": row.successes,
+                "counts": {name: row.counts.get(name, 0) for name in names},
+            }
+            for row in comparison.baseline.conversations
+            if (row.suite, row.conversation) in shared
+        ],
         "difference": difference.as_json(),
         "difference_text": with_interval(comparison.metric.amount, difference),
         "baseline_text": estimate(comparison.baseline.rates[comparison.metric.name], comparison.metric),

@@ -9,16 +9,6 @@ from pathlib import Path
 
 from sqlite_utils import Database
 
-from rig.databases import (
-    BUSY_S,
-    ForeignJournal,
-    log_of,
-    open_for_reading,
-    open_for_writing,
-    open_own,
-    open_unnoticed,
-    open_without_log,
-)
 from rig.errors import RigError
 from rig.files import temporary_folder
 from rig.store.holder import is_in_use
@@ -181,6 +171,8 @@ def connect_for_reading(path: Path) -> Iterator[Database]:
 
     Raises StoreError if it does not exist.
     """
+    from rig.databases import open_for_reading
+
     with _opening(path):
         if not path.is_file():
             missing = "no such file; `rig run` creates it, --runs chooses another"
@@ -202,6 +194,8 @@ def connect_unnoticed(path: Path) -> Iterator[Database]:
 
     The store must be of this rig, which `connect_for_reading` ensures.
     """
+    from rig.databases import open_unnoticed
+
     with faults(path), closing(_open(path, open_unnoticed)) as database:
         database.execute("PRAGMA query_only = ON")
         yield database
@@ -209,6 +203,8 @@ def connect_unnoticed(path: Path) -> Iterator[Database]:
 
 def connect_for_writing(path: Path) -> Database:
     """Open a store for writing; it is created or migrated if needed."""
+    from rig.databases import BUSY_S, open_for_writing
+
     check_writable(path)
     with _opening(path):
         # SQLite does not wait for others when a store gets its log.
@@ -250,6 +246,8 @@ def _keep_remembered(path: Path) -> None:
 
 def copy_to(database: Database, target: Path) -> None:
     """Copy all that a connection sees into a new file, or nothing. Raises OSError or sqlite3.Error."""
+    from rig.databases import open_own
+
     with temporary_folder(target.parent, target.name) as folder:
         part = folder / target.name
         with closing(open_own(part)) as copy:
@@ -294,6 +292,8 @@ def _check_log(path: Path) -> None:
     SQLite would apply it and damage the store, for example a copy that replaced a store whose writer was
     killed. While a run is being written, the log is that run's.
     """
+    from rig.databases import log_of, open_unnoticed, open_without_log
+
     log = log_of(path)
     if not log.is_file() or not log.stat().st_size or is_in_use(path):
         return
@@ -317,6 +317,8 @@ def _is_sound(path: Path, opening: Callable[[Path], sqlite3.Connection]) -> bool
 
 
 def _open(path: Path, opening: Callable[[Path], sqlite3.Connection]) -> Database:
+    from rig.databases import ForeignJournal
+
     try:
         connection = opening(path)
     except ForeignJournal as error:
@@ -332,6 +334,8 @@ def _open(path: Path, opening: Callable[[Path], sqlite3.Connection]) -> Database
 
 def _pending(path: Path) -> bool:
     """Return whether an existing file lacks migrations. Raises StoreError like `_identify`. Only reads."""
+    from rig.databases import open_for_reading
+
     with closing(_open(path, open_for_reading)) as database:
         if _identify(database, path) and not (is_remembered(path) or is_in_use(path)):
             inspect(database, path)

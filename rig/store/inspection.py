@@ -18,9 +18,8 @@ from pathlib import Path
 from sqlite_utils import Database
 
 from rig import files
-from rig.databases import LARGEST_VALUE, in_memory, log_of
+from rig.databases import LARGEST_VALUE
 from rig.paths import real
-from rig.progress import tell
 from rig.store.schema import MIGRATIONS
 
 MOST_CELLS = 5_000_000
@@ -91,6 +90,8 @@ def fault_of(database: Database, name: str = "") -> str | None:
     While it is read, progress is told under its `name`. Raises sqlite3.Error for what cannot be read, and if
     reading takes far more computing than the size explains.
     """
+    from rig.progress import tell
+
     expected = _schema_after(tuple(migration.name for migration in MIGRATIONS.applied(database)))
     if expected is None:
         return "it is of no version of rig"
@@ -147,6 +148,8 @@ class _Schema:
 @cache
 def _schema_after(applied: tuple[str, ...]) -> _Schema | None:
     """Return the schema that these migrations produce; None if no store can have just these."""
+    from rig.databases import in_memory
+
     with Database(in_memory(), execute_plugins=False) as fresh:
         try:
             for migration in MIGRATIONS.pending(fresh):
@@ -223,6 +226,8 @@ _KEPT = 200
 
 def _signature(path: Path) -> list[int]:
     """Return numbers from the file system that change whenever a store or its log does."""
+    from rig.databases import log_of
+
     log = log_of(path)
     stats = [path.stat(), *([log.stat()] if log.exists() and log.stat().st_size else [])]
     return [number for stat in stats for number in (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns)]

@@ -1,19 +1,19 @@
 """Read stored runs: `rig show`, `rig runs` and the live views get their numbers here."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from warnings import warn
 
 from sqlite_utils import Database
 
-from rig import methods
 from rig.budget import parse_json
 from rig.errors import MACHINE, PASSING, RigError, RigWarning, did_you_mean
-from rig.events import Where
 from rig.limits import by_option, cut_answers
 from rig.meters import Costs
 from rig.metrics import Declaration
@@ -24,6 +24,9 @@ from rig.store.rows import StoredTask, fault_from_row, step_from_row
 from rig.store.scores import ANSWERS, CLOCK, NOTHING, USAGE, ScoreReader, speed_from
 from rig.store.views import EXPORTED, create_temporary_views
 from rig.tasks import PlayedTurn, Task
+
+if TYPE_CHECKING:
+    from rig.events import Where
 
 LATEST = "latest"
 
@@ -78,7 +81,7 @@ class Runs(ScoreReader):
 
     @classmethod
     @contextmanager
-    def open(cls, path: Path, graded_by: str = "") -> "Iterator[Runs]":
+    def open(cls, path: Path, graded_by: str = "") -> Iterator[Runs]:
         """Open an existing store. Raises StoreError if it does not exist or cannot be read.
 
         An arm's scores are those that its run made, or the newest by the same rules with people's answers.
@@ -155,6 +158,8 @@ class Runs(ScoreReader):
 
     def failed_turns(self, run: StoredRun) -> dict[Where, FailedTurn]:
         """Return each conversation's first turn that the machine failed, in a way that may have passed."""
+        from rig.events import Where
+
         rows = self._rows(
             "SELECT failed.*, arms.position, conversations.name"
             f" FROM ({_FAILED_TURNS}) AS failed JOIN arms ON arms.id = failed.arm"
@@ -213,6 +218,8 @@ class Runs(ScoreReader):
 
     def finished(self, run: StoredRun) -> Iterator[tuple[Where, Transcript]]:
         """Yield what the arms of a run did in each conversation that they have finished."""
+        from rig.events import Where
+
         for cell in self.each_cell(run):
             if cell.state == "finished":
                 transcript = self.transcript(run, cell.conversation, cell.arm, cell.repeat)
@@ -241,6 +248,8 @@ class Runs(ScoreReader):
 
     def _task(self, run: StoredRun, row: Row) -> Task:
         """Return a conversation as its method reads it, or its stored view if the method is not available."""
+        from rig import methods
+
         method = run.declaration.method
         key = method, row["source"], row["name"], row["suite"]
         if key not in self._tasks:

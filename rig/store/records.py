@@ -1,20 +1,24 @@
 """What is stored about a run, in the form in which readers get it."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rig.calls import ByName, Fault, JsonObject
 from rig.errors import RigError, counted
 from rig.events import Speed
 from rig.limits import CutAnswers
 from rig.meters import Costs
-from rig.methods.base import Grading
-from rig.methods.paper import ArmScore
 from rig.metrics import TASKS, Counts, Declaration, nothing_played
 from rig.tasks import PlayedTurn, Task
+
+if TYPE_CHECKING:
+    from rig.methods.base import Grading
+    from rig.methods.paper import ArmScore
 
 FAILED_ARM = "arm"
 """The kind of error of an attempt where a whole arm failed and was tried again."""
@@ -33,7 +37,7 @@ class GraderInfo(ByName):
     similarity: str
 
     @classmethod
-    def of(cls, grading: Grading) -> "GraderInfo":
+    def of(cls, grading: Grading) -> GraderInfo:
         """Return what the store keeps beside a score about a method's grader."""
         return cls(grading.grader, grading.version, grading.similarity)
 
@@ -43,7 +47,7 @@ class GraderInfo(ByName):
         return _ANSWERS.search(self.similarity) is not None
 
     @property
-    def rules(self) -> "GraderInfo":
+    def rules(self) -> GraderInfo:
         """The same without people's answers; scores are comparable if these are equal."""
         return replace(self, similarity=_ANSWERS.sub("", self.similarity))
 
@@ -318,5 +322,7 @@ class StoredScore:
 
     def of(self, arm: StoredArm, by_task: Mapping[str, Sequence[Counts]]) -> ArmScore:
         """Return the score with what a method needs: its arm, and each task's counts, repeat by repeat."""
+        from rig.methods.paper import ArmScore
+
         counts, grader = (self.counts, self.error_types), (str(self.grader), self.grader.as_json())
         return ArmScore(arm.name, arm.fingerprint or {}, self.suite or "", *counts, *grader, by_task)

@@ -20,9 +20,7 @@ from rig.calls import (
     Verdict,
 )
 from rig.errors import ErrorKind
-from rig.models import Prediction, Usage
 from rig.tasks import ExpectedTurn, Step, Task
-from rig.toolbox.rules import TrueCall, is_optional
 
 
 def to_json(value: Json) -> str:
@@ -85,6 +83,8 @@ def verdict_columns(verdict: Verdict | None) -> dict[str, Any]:
 
 def step_from_row(row: Mapping[str, Any]) -> Step:
     """Read a step back from its row."""
+    from rig.models import Prediction, Usage
+
     call = executed = verdict = None
     if row["kind"] == "call":
         call = Call(row["tool"], parse_json(row["arguments"]))
@@ -196,6 +196,8 @@ class StoredTask:
 
 def view_of(task: Task) -> JsonObject:
     """Return what a reader sees of a task: facts, closing, and by turn what is said, due and replied."""
+    from rig.toolbox.rules import is_optional
+
     numbers = task.known_turns or range(_MOST_TURNS)
     turns: Iterable[tuple[int, ExpectedTurn]] = ((turn, task.expected(turn)) for turn in numbers)
     if not task.known_turns:
@@ -218,6 +220,8 @@ def view_of(task: Task) -> JsonObject:
 
 
 def _turn(said: list[str], calls: list[Any], reply: str) -> ExpectedTurn:
+    from rig.toolbox.rules import TrueCall
+
     due = []
     for name, arguments, response, exception, optional in calls:
         call, outcome = Call(name, arguments), Outcome(response, exception)

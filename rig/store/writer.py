@@ -1,5 +1,7 @@
 """Write a run. Only one process writes a run at a time, in one transaction for each turn."""
 
+from __future__ import annotations
+
 import hashlib
 import json
 import os
@@ -11,7 +13,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from sqlite_utils import Database
 
@@ -19,10 +21,8 @@ from rig import __version__
 from rig.budget import parse_json
 from rig.calls import Json, JsonObject, Verdict
 from rig.errors import PASSING
-from rig.events import Where
 from rig.meters import Costs
 from rig.metrics import Counts, Declaration, Remark, Score, in_other_forms
-from rig.models import Sibling
 from rig.store.connect import StoreError, connect_for_writing, copy_to, deleted, faults, intact, transaction
 from rig.store.holder import Holder, RunLock, check_unheld
 from rig.store.inspection import remember
@@ -30,6 +30,10 @@ from rig.store.records import FAILED_ARM, GraderInfo, NewRun
 from rig.store.rows import fault_row, step_row, storable, to_json, verdict_columns, view_of
 from rig.store.views import refresh_views
 from rig.tasks import PlayedTurn
+
+if TYPE_CHECKING:
+    from rig.events import Where
+    from rig.models import Sibling
 
 
 class RunWriter(AbstractContextManager["RunWriter"]):
@@ -55,19 +59,19 @@ class RunWriter(AbstractContextManager["RunWriter"]):
         self._forms: set[str] = set()
 
     @classmethod
-    def create(cls, path: Path, new: NewRun, grader: GraderInfo | None = None) -> "RunWriter":
+    def create(cls, path: Path, new: NewRun, grader: GraderInfo | None = None) -> RunWriter:
         """Store a new run, in a file that is created if there is none."""
         return cls._holding(path, new.id, grader, new)
 
     @classmethod
-    def claim(cls, path: Path, run: str, grader: GraderInfo | None = None) -> "RunWriter":
+    def claim(cls, path: Path, run: str, grader: GraderInfo | None = None) -> RunWriter:
         """Take over a run that nobody is writing. Raises RigError if somebody is."""
         return cls._holding(path, run, grader)
 
     @classmethod
     def _holding(
         cls, path: Path, run: str, grader: GraderInfo | None, new: NewRun | None = None
-    ) -> "RunWriter":
+    ) -> RunWriter:
         database = connect_for_writing(path)
         lock = None
         try:
@@ -158,6 +162,8 @@ class RunWriter(AbstractContextManager["RunWriter"]):
 
     def siblings(self, where: Where) -> dict[tuple[int, int, str], Sibling]:
         """Return what the nearest earlier arm answered in this conversation, by turn, step and role."""
+        from rig.models import Sibling
+
         rows = self._database.query(_SIBLINGS, {**self._cell(where), "position": where.arm})
         return {
             (row["turn"], row["step"], row["role"]): Sibling(

@@ -119,10 +119,9 @@ def listing_of(document: DocumentPart) -> Listing:
         try:
             form, tool = _declaration(part, notes, budget)
             if tool.name in tools:
-                raise Unreadable(f"{part.place}: there is already a tool named {tool.name}")
+                raise Unreadable(f"{tool.name}: {part.name}: there is already a tool of this name")
         except Unreadable as error:
-            # Without the file's place on this machine: the line is stored with runs.
-            left_out.append(str(error).removeprefix(f"{part.file}: "))
+            left_out.append(str(error))
             continue
         forms.append(form)
         tools[tool.name] = tool
@@ -173,6 +172,7 @@ def _tools(part: DocumentPart, notes: list[str]) -> Iterator[DocumentPart]:
 
 def _declaration(part: DocumentPart, notes: list[str], budget: Budget) -> tuple[str, ToolDeclaration]:
     """Return the form of a tool and what it declares. Raises Unreadable for one that has to be left out."""
+    name = ""
     try:
         outer = part.fields()
         form, inner, schema = _form(outer)
@@ -190,8 +190,10 @@ def _declaration(part: DocumentPart, notes: list[str], budget: Budget) -> tuple[
     except RigError as error:
         if budget.is_spent:
             raise RigError(f"{part.place}: {error}; keep fewer tools in one file") from error
-        place = f"{part.place}: " if isinstance(error, Overspent) else ""
-        raise Unreadable(f"{place}{error}") from error
+        # Without the file's place on this machine: the line is stored with runs.
+        place = f"{part.name}: " if isinstance(error, Overspent) else ""
+        why = str(error).removeprefix(f"{part.file}: ")
+        raise Unreadable(f"{f'{name[:80]}: ' if name else ''}{place}{why}") from error
     notes += reader.notes
     description = inner["description"].value if "description" in inner else ""
     hints = outer["annotations"].value if "annotations" in outer else None

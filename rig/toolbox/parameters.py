@@ -16,7 +16,7 @@ from rig.calls import Json, JsonObject
 from rig.documents import DocumentPart
 from rig.errors import RigError
 from rig.toolbox import vocabulary
-from rig.toolbox.rules import fault_of
+from rig.toolbox.rules import fault_of, size_of
 from rig.toolbox.schemas import as_python
 from rig.toolbox.vocabulary import ANNOTATIONS, BY_TYPE, DOCUMENTATION, HIGHEST, LOWEST, OF_ANY_TYPE
 
@@ -26,8 +26,8 @@ _MOST_REFERENCES = 6
 """The most references that are written out inside each other; further ones stay, into `$defs`."""
 _MOST_OPTIONS = 16
 """The most alternatives that several lists of alternatives are multiplied out to."""
-_PER_SCHEMA, _PER_CHARACTER = 10, 1 / 50
-"""What a schema and a character of its texts cost, in units of a value in a list."""
+_PER_SCHEMA, _PER_CHARACTER, _PER_STATE = 10, 1 / 50, 1 / 4
+"""What a schema, a character of its texts, and a state of its patterns cost, in values of a list."""
 _OUTSIDE = frozenset(
     ("required", "not", "if", "then", "else", "minProperties", "maxProperties", "dependentRequired")
 )
@@ -255,7 +255,7 @@ class ParameterReader:
 
     def _is_pattern(self, pattern: str, place: _Place) -> bool:
         """Return whether a pattern can be used; one that cannot is noted."""
-        self._budget.spend(len(pattern))
+        self._budget.spend(len(pattern) + size_of(pattern) * _PER_STATE)
         fault = fault_of(as_python(pattern))
         if fault is not None:
             self._note(place, f"not held to: the pattern {pattern[:60]!r} ({fault})")

@@ -286,6 +286,17 @@ def fault_of(pattern: Json) -> str | None:
     """
     if not isinstance(pattern, str):
         return "is no text"
+    if size_of(pattern) > _LARGEST_PATTERN:
+        return "its counts make it too large"
+    try:
+        regex.compile(pattern)
+    except (regex.error, RecursionError, OverflowError) as error:
+        return str(error)
+    return None
+
+
+def size_of(pattern: str) -> int:
+    """Return how long a regular expression is with its counts written out, as far as it is not too large."""
     sizes, last = [0], 0
     for part in _PATTERN_PART.finditer(pattern):
         if part[0] == "(":
@@ -299,12 +310,8 @@ def fault_of(pattern: Json) -> str | None:
             last = added = 1 + (sizes.pop() if part[0] == ")" and len(sizes) > 1 else 0)
         sizes[-1] += added
         if sizes[-1] > _LARGEST_PATTERN:
-            return "its counts make it too large"
-    try:
-        regex.compile(pattern)
-    except (regex.error, RecursionError, OverflowError) as error:
-        return str(error)
-    return None
+            break
+    return max(sizes)
 
 
 @lru_cache(maxsize=1024)

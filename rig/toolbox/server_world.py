@@ -55,8 +55,6 @@ class Servers:
     routes: Mapping[str, ToolDeclaration] = field(default_factory=dict)
     """The tools by name, each with its server and its name there."""
     listings: dict[str, ServerListing] = field(default_factory=dict)
-    left_out: tuple[str, ...] = ()
-    """A line on each server that is not used."""
     _worlds: int = 0
 
     @property
@@ -133,8 +131,11 @@ CREATE TABLE database_rows (
     file TEXT NOT NULL, in_table TEXT NOT NULL, row TEXT NOT NULL, copies INTEGER NOT NULL,
     PRIMARY KEY (file, in_table, row)
 );
-CREATE TABLE server_state (id INTEGER PRIMARY KEY CHECK (id = 1), manifest TEXT NOT NULL, recorded TEXT);
+CREATE TABLE server_state (
+    id INTEGER PRIMARY KEY CHECK (id = 1), manifest TEXT NOT NULL, recorded TEXT, calls_sha256 TEXT NOT NULL
+);
 CREATE TABLE server_calls (number INTEGER PRIMARY KEY, call TEXT NOT NULL, acts INTEGER NOT NULL);
+CREATE INDEX server_calls_by_call ON server_calls (call);
 """
 
 
@@ -153,7 +154,9 @@ class ServerWorld(World):
         cassette = servers.cassette
         recorded = None if cassette is None else cassette.state
         base = {} if servers.answers == "replay" else servers.base
-        self.database.table("server_state").insert({"id": 1, "manifest": "{}", "recorded": recorded})
+        self.database.table("server_state").insert(
+            {"id": 1, "manifest": "{}", "recorded": recorded, "calls_sha256": ""}
+        )
         self._show(base)
 
     def atomic(self) -> AbstractContextManager[object]:
@@ -320,6 +323,8 @@ class ServerWorld(World):
 
     def _note(self, call: str, route: ToolDeclaration, after: str | None) -> None:
         self.database.table("server_calls").insert({"call": call, "acts": int(route.action)})
+        chain = f"{self._row('calls_sha256')} {call}"
+        self._set("calls_sha256", hashlib.sha256(chain.encode()).hexdigest())
         if after is not None:
             self._set("recorded", after)
         else:
@@ -327,7 +332,7 @@ class ServerWorld(World):
 
     def _moment(self) -> tuple[object, ...]:
         """Return what files and processes must agree with: the clock, the files, and the calls so far."""
-        return self._seconds(), self._row("manifest"), tuple(self._calls())
+        return self._seconds(), self._row("manifest"), self._row("calls_sha256")
 
     def _seconds(self) -> float:
         return self.now.replace(tzinfo=UTC).timestamp()

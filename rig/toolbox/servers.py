@@ -71,9 +71,6 @@ def load_servers(place: Path, use: ServerUse, suites: tuple[Path, ...], sha256: 
     hidden = _hidden(config)
     way = use.answers, use.network, cassette, redactor(hidden, use.redacted), restorer(hidden)
     servers = Servers(place, config, _folder_once(), *way)
-    servers.left_out = tuple(
-        f"the server {name} is behind a URL, and rig only starts its own" for name in remote(place)
-    )
     if file.is_file():
         listing = read_listing(file)
     elif cassette is not None:
@@ -81,6 +78,8 @@ def load_servers(place: Path, use: ServerUse, suites: tuple[Path, ...], sha256: 
         listing = _declared(place / CASSETTE, listed)
     else:
         listing = _asked(servers, place / CONFIG)
+    far = (f"the server {name} is behind a URL, and rig only starts its own" for name in remote(place))
+    listing = replace(listing, left_out=(*far, *listing.left_out))
     return _toolbox(place.name, servers, listing, suites, sha256)
 
 

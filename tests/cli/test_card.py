@@ -297,6 +297,14 @@ def changed(card: Path, change: Callable[[Any], object]) -> Path:
         (lambda c: c["conversations"][0].update(successes=1), ""),
         (lambda c: c["conversations"][0].update(repeats=0), "a conversation has 0 repeats"),
         (lambda c: c["declaration"].update(metrics=3), "a part is missing"),
+        (lambda c: c["verdict"].update(lost=1), "verdict: lost: the conversations say 8, the card says 1"),
+        (lambda c: c["verdict"].update(won=3), "verdict: won: the conversations say 0, the card says 3"),
+        (
+            lambda c: c["verdict"]["difference"].update(low=-0.1),
+            "verdict: difference: low: the conversations",
+        ),
+        (lambda c: c["verdict"]["baseline_rows"].pop(), "a part is missing"),
+        (lambda c: c["verdict"].update(metric="other"), "a part is missing"),
     ],
 )
 def test_numbers_that_do_not_add_up_are_found(
@@ -360,6 +368,7 @@ def _other(value: Any) -> Any:
 
 COUNTED = ("counts", "rates", "conversations")
 """The parts of a card that follow from its rows, or are them."""
+OF_VERDICT = ("conversations", "won", "lost", "baseline_rows")
 
 
 def test_whatever_is_changed_in_a_card_is_found(rig: Rig, card: Path) -> None:
@@ -378,7 +387,8 @@ def test_whatever_is_changed_in_a_card_is_found(rig: Rig, card: Path) -> None:
         if change_fault(copy) is None:
             unseen.append(path)
         number = part[path[-1]]
-        if path[0] in COUNTED and type(number) in (int, float):
+        is_counted = path[0] in COUNTED or path[:2] in {("verdict", part) for part in OF_VERDICT}
+        if is_counted and type(number) in (int, float):
             part[path[-1]] = number + 0.001
             if sums_fault(copy) is None:
                 uncounted.append(path)
@@ -395,7 +405,7 @@ def test_what_is_computed_and_what_is_not_is_said_first_that_anyone_can_have_wri
     )
     assert content == "ok     content: every part is as rig wrote it"
     assert numbers == f"ok     numbers: {COMPUTED}"
-    assert rest.startswith("-      not computed: verdict, recommendation, ")
+    assert rest.startswith("-      not computed: the words and tests of the verdict, recommendation, ")
 
 
 @pytest.mark.parametrize(

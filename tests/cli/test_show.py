@@ -201,7 +201,7 @@ def _completions(*words: str, incomplete: str) -> list[str]:
 
 
 def test_runs_and_conversations_complete_in_the_shell(store: Path) -> None:
-    assert _completions("show", incomplete="") == ["begun", "abcde"]
+    assert _completions("show", incomplete="") == ["latest", "begun", "abcde"]
     assert _completions("show", incomplete="ab") == ["abcde"]
     assert _completions("show", "abcde", incomplete="a") == ["alarms"]
     assert _completions("run", "--resume", incomplete="be") == ["begun"]

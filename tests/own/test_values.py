@@ -123,6 +123,11 @@ def test_a_lookup_may_name_more_than_the_truth_does(files: Toolbox) -> None:
     assert not is_match(files, "find_files", {"path": "a", "depth": 3}, {"path": "a"})
 
 
+def test_names_of_members_are_read_like_texts() -> None:
+    assert alike({"Café": [{"a": 1}]}, {NFD: [{"a": 1.0, "b": None}]})
+    assert not alike({"Café": 1}, {"Cafe": 1})
+
+
 @given(st.text())
 def test_typing_a_text_again_changes_nothing(text: str) -> None:
     assert typed(typed(text)) == typed(text)

@@ -111,7 +111,7 @@ def test_what_lies_beside_a_store_is_no_other_file(store: Path, victim: Path, en
     make = {"link": beside.symlink_to, "second name": beside.hardlink_to}
     make[kind](victim) if kind in make else beside.mkdir()
     for opening in OPENINGS.values():
-        with pytest.raises(StoreError, match=f"^{beside}: is a link or no regular file"):
+        with pytest.raises(StoreError, match=f"^{beside}: has another name or is no regular file"):
             opening(store)
     assert victim.read_text() == "three years of work"
 

@@ -53,6 +53,7 @@ TOOLS: dict[str, dict[str, Any]] = {
     "input": {},
     "null": {},
     "attack": {"way": TEXT, "target": TEXT},
+    "dig": {"levels": NUMBER},
 }
 READS = ("echo", "read", "environment", "connect", "where", "clock")
 
@@ -254,6 +255,15 @@ class Server:
         sys.stderr.write("l" * bytes)
         sys.stderr.flush()
         return "logged"
+
+    def do_dig(self, levels: int) -> Any:
+        """Folders in folders, deeper than any path can name."""
+        home = os.open(".", os.O_RDONLY)
+        for _ in range(levels):
+            os.mkdir("d")
+            os.chdir("d")
+        os.fchdir(home)
+        return levels
 
     def do_attack(self, way: str, target: str) -> Any:
         """Whether something works that no server should be able to do."""

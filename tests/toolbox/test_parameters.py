@@ -142,7 +142,7 @@ def test_what_cannot_be_read_leaves_out_that_tool_alone(odd: Any) -> None:
     listing = listed(tool(of(a=STRING), "good"), odd, tool(of(b=STRING), "better"))
     assert [each.name for each in listing.tools] == ["good", "better"]
     [line] = listing.left_out
-    assert line.startswith("tools.2")
+    assert "tools.2" in line
     assert "\n" not in line
     with pytest.raises(RigError, match="holds no tools"):
         listed(3)
@@ -357,7 +357,7 @@ BOMBS: dict[str, Callable[[], Any]] = {
     ],
     "20,000 tools of one name": lambda: [tool(of(a=STRING))] * 20_000,
     "3,000 large tools": lambda: [
-        tool(of(**{f"p{p}": of(q=STRING) for p in range(100)}), f"t{n}") for n in range(3_000)
+        tool(of(**{f"p{p}": of(q=STRING) for p in range(60)}), f"t{n}") for n in range(3_000)
     ],
     "names required": lambda: tool({**of(), "required": MANY}),
     "names required of all": lambda: tool(
@@ -380,7 +380,7 @@ BOMBS: dict[str, Callable[[], Any]] = {
     ),
     "many patterns": lambda: [
         tool(
-            of(**{f"p{p}": {**STRING, "pattern": "^" + "a?" * 40_000 + f"{p}$"} for p in range(50)}), f"t{n}"
+            of(**{f"p{p}": {**STRING, "pattern": "^" + "a?" * 20_000 + f"{p}$"} for p in range(20)}), f"t{n}"
         )
         for n in range(20)
     ],
@@ -412,7 +412,7 @@ BOMBS: dict[str, Callable[[], Any]] = {
         of(a=nested(STRING, lambda inner, n: {"allOf": [inner, {"minLength": n}]}, 400))
     ),
     "deep conditions": lambda: tool(
-        of(a=nested(STRING, lambda inner, _: {"not": inner, "if": inner, "then": inner}, 40))
+        of(a=nested(STRING, lambda inner, _: {"not": inner, "if": inner, "then": inner}, 9))
     ),
     "demands of choices": lambda: tool(
         of(

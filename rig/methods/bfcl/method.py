@@ -14,7 +14,7 @@ from rig.documents import json_of
 from rig.errors import MACHINE, RigError
 from rig.events import CallJudged
 from rig.methods.base import Checked, Grading, Method, Option, Setup
-from rig.methods.bfcl import data
+from rig.methods.bfcl import FORM, data
 from rig.methods.bfcl.answers import Undecodable, decode_form, output_of
 from rig.methods.bfcl.checker import Output, Wrong, check, is_calls
 from rig.methods.bfcl.data import BfclSettings, SingleTurnEntry, name_of, opening, tools_of
@@ -259,13 +259,7 @@ class BFCL(BfclMethod):
     options: tuple[Option, ...] = (
         Option("names", "underscores", several=True),
         Option("data", "", opens=True),
-        FormOption(
-            "form",
-            NO_FORM,
-            several=True,
-            commas=True,
-            help="ask for calls as text, such as json:tag:xml; all 26 forms with all. No grammar holds it",
-        ),
+        FormOption(FORM.name, NO_FORM, several=True, commas=True, help=FORM.help),
     )
     oracles = MappingProxyType({"oracle": true_answer})
     episode = SingleTurn

@@ -29,7 +29,7 @@ def test_both_eras_of_the_protocol(client: Start, era: str) -> None:
     assert listing.protocol == {"legacy": "2025-11-25", "modern": "2026-07-28"}[era]
     assert listing.server["name"] == "scripted"
     assert [tool["name"] for tool in listing.tools][:3] == ["echo", "count", "read"]
-    assert len(listing.tools) == 35  # of seven pages
+    assert len(listing.tools) == 36  # of eight pages
     assert answered(server, "echo", text="hé\n") == "hé\n"
     assert answered(server, "count") == "2"
     assert answered(server, "structured") == {"a": [1, 2]}

@@ -158,6 +158,21 @@ def test_more_than_a_state_may_hold_is_refused(play: Play, monkeypatch: pytest.M
     assert not (place(simulator) / "state" / "filler-5").exists()
 
 
+@pytest.mark.parametrize("restart", ["turn", "never"])
+def test_a_server_that_digs_blocks_nobody(play: Play, restart: str) -> None:
+    simulator = play(restart=restart)
+    start = simulator.snapshot()
+    for _ in range(2):
+        assert "Refused, and undone: its folders lie deeper than 64 levels" in fails(
+            simulator, "dig", levels=3_000
+        )
+        assert does(simulator, "read", path="data/a.txt") == "hello\n"
+    assert does(simulator, "dig", levels=10) == "10"
+    simulator.restore(start)
+    does(simulator, "echo", text="")
+    assert [path.name for path in (place(simulator) / "state").iterdir()] == ["data"]
+
+
 def test_links_are_kept_and_never_followed(play: Play, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
