@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from rig.meters import available_cores
-from rig.option import SERVERS, generation_option, machine_option, option, prompt_option
+from rig.option import PROMPT, SERVERS, generation_option, machine_option, option, prompt_option
 
 AUTO = 0
 """The value of `n_ctx` that stands for what the conversations need."""
@@ -19,6 +19,8 @@ ParameterOrder: TypeAlias = Literal["fixed", "free"]
 """The order of the tool's schema, or any order."""
 ThinkingArm: TypeAlias = Literal["auto", "on", "off"]
 """The default of the chat template, or its switch turned on or off."""
+LeakedCalls: TypeAlias = Literal["lenient", "strict"]
+"""Calls that are written in another form than the family's are carried out, or are words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,10 +142,11 @@ class EngineOptions:
     )
     parallel: int | None = machine_option(
         None,
-        "Run N conversations at once.",
+        "Run N conversations at once. A GPU can take half the time then, a CPU saves next to nothing. Now and"
+        " then it changes an answer.",
         least=1,
         most=64,
-        unset="measured; 1 unless more are faster",
+        unset="1",
         verbs="judge fit",
         recorded="never",
     )
@@ -185,9 +188,25 @@ class EngineOptions:
     several_calls: bool = prompt_option(
         True, "Allow several calls in one message, if the model's format has them.", off="one-call"
     )
+    leaked: LeakedCalls | None = prompt_option(
+        None,
+        "Carry out calls that are written in another form than the model's own, as harnesses that look for"
+        " them do (lenient), or take them for words, as strict servers do (strict).",
+        several=True,
+        unset="lenient for files; strict for a server's model, whose server has read its calls",
+        key="leaked_calls",
+    )
     thinking: ThinkingArm = prompt_option(
         "auto",
         "Turn thinking on or off, if the chat template has a switch for it.",
+        several=True,
+        verbs="screen",
+    )
+    template_set: str | None = option(
+        None,
+        "Set a variable of the chat template. `rig models info FILE --tools` lists what a template reads.",
+        PROMPT,
+        metavar="NAME=VALUE,…",
         several=True,
         verbs="screen",
     )
@@ -250,6 +269,13 @@ class EngineOptions:
         metavar="N",
         more_than=0,
         most=86_400,
+        verbs="judge",
+        recorded="never",
+    )
+    thorough: bool = option(
+        False,
+        "Probe a server before a run for as long as it takes, instead of at most 20 s.",
+        SERVERS,
         verbs="judge",
         recorded="never",
     )

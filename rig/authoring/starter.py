@@ -19,7 +19,7 @@ def first_scene(tool: Tool) -> str:
     properties, required = tool.parameters.get("properties", {}), tool.parameters.get("required", [])
     names = {name: re.sub(r"\W", "_", name) for name in properties if name in required}
     slots = {slot: _slot(name, properties[name]) for name, slot in names.items()}
-    wish = tool.description.rstrip(".") or re.sub(r"[_-]", " ", tool.name)
+    wish = " ".join(tool.description.split()).rstrip(".") or re.sub(r"[_-]", " ", tool.name)
     values = ", ".join(f"{_words(name)} {{{slot}}}" for name, slot in names.items())
     ways = [
         f"{wish}: {values}." if values else f"{wish}.",

@@ -1,5 +1,6 @@
 """What `rig models info` shows: a file, how it fits on this machine, and how its model calls tools."""
 
+import json
 from collections.abc import Iterator
 
 import click
@@ -8,7 +9,8 @@ from rig.calls import Call, JsonObject, Outcome
 from rig.cli.output import print_facts, print_json, print_table, say
 from rig.displays.texts import file_size, millions
 from rig.engine.core.settings import EngineSettings
-from rig.engine.core.template import ChatTemplate, TemplateError
+from rig.engine.core.template import ChatTemplate, TemplateError, probing
+from rig.engine.core.variables import find_variables
 from rig.engine.files.adapters import AdapterInfo
 from rig.engine.files.info import GgufInfo
 from rig.engine.files.registry import Entry, family_of, template_of
@@ -32,6 +34,7 @@ def show_info(gguf: GgufInfo, entry: Entry | None, adapter: AdapterInfo | None, 
         "name": gguf.name,
         "licence": gguf.licence,
         "registry": entry and f"{entry.name}: {entry.notes}",
+        "origin": entry and entry.origin,
         "made": gguf.origin and gguf.origin.note,
         "adapter": adapter and _adapter(adapter),
         "architecture": gguf.architecture,
@@ -56,7 +59,7 @@ def show_info(gguf: GgufInfo, entry: Entry | None, adapter: AdapterInfo | None, 
     }
     print_facts(facts)
     click.echo("\n--fit says what memory it takes, with --n-ctx, --parallel and --kv as you like")
-    show_tools(source)
+    show_tools(source, gguf.other)
     own = gguf.chat_template or template_of(family_of(gguf))
     of_registry = " (the registry's)" if own and not gguf.chat_template else ""
     others = ((f" {name}", text) for name, text in gguf.other_templates.items())
@@ -149,6 +152,7 @@ _KEPT = {
 }
 
 
+@probing()
 def tools_json(source: str | None) -> JsonObject:
     """Return what a chat template does about tool calls, by name; `fault` if it has none.
 
@@ -163,9 +167,11 @@ def tools_json(source: str | None) -> JsonObject:
         "format": "native" if native.is_supported else "rig",
         "native": native.family or "derived",
         **native.as_json(),
+        "certainty": _certainty(native),
         "faults": list(native.faults),
         "call": native.shape.write((_CALL,)),
         "example": _example(template, native),
+        "variables": [variable._asdict() for variable in find_variables(template)],
     }
 
 
@@ -175,10 +181,17 @@ def _template(source: str | None) -> ChatTemplate:
     return ChatTemplate(source)
 
 
-def show_tools(source: str | None) -> None:
-    """Print the form of tool calls, the template's faults, and a call as the model sees and writes it."""
+@probing()
+def show_tools(source: str | None, other: str = "") -> None:
+    """Print the form of tool calls, the template's faults, and a call as the model sees and writes it.
+
+    `other` says what the file holds instead of a model that writes text.
+    """
     click.echo("\nTool calls:")
     try:
+        if other:
+            say(f"none: it is {other}, which writes no text")
+            return
         template = _template(source)
         native = native_of(template)
     except RigError as error:
@@ -186,10 +199,14 @@ def show_tools(source: str | None) -> None:
         return
     except Unsupported as error:
         say(f"rig's form: the chat template {error}, nor is its family known")
+        for title, text in _variables(template):
+            say(f"{title:<13} {text}")
         return
-    for title, text in _facts(native):
+    for title, text in (*_facts(native), *_variables(template)):
         say(f"{title:<13} {text}")
-    click.echo("\nWith a tool that it called, the model is shown this; the call is what it writes itself:")
+    click.echo(
+        "\nWith a tool that it called, the model is shown this; the call is what it should write itself:"
+    )
     say(_example(template, native))
 
 
@@ -198,6 +215,7 @@ def _facts(native: Native) -> Iterator[tuple[str, str]]:
     how = "as the template shows calls" if not native.family else f"as known for {native.family}"
     default = "" if native.is_supported else "; `--format auto` takes rig's form, `--format native` this one"
     yield "format", f"native, {how}{default}"
+    yield "certainty", f"{_certainty(native)}; what the model really writes, `rig doctor MODEL` asks it"
     call = f"{_shown(shape.open)} NAME {_shown(shape.after_name)} ARGUMENTS {_shown(shape.close)}"
     yield "a call", call.strip()
     yield "arguments", _arguments(native)
@@ -224,6 +242,24 @@ def _facts(native: Native) -> Iterator[tuple[str, str]]:
         )
     if native.faults:
         yield "", "another template can be given with --chat-template FILE"
+
+
+def _certainty(native: Native) -> str:
+    """Return what a form was concluded from, the surest first."""
+    if native.shows_calls:
+        return "the template writes calls like this"
+    if native.tools_in:
+        return f"the template declares tools and has marks of {native.family}, but does not write such calls"
+    return f"a guess: the template has marks of {native.family}, and knows no tools"
+
+
+def _variables(template: ChatTemplate) -> Iterator[tuple[str, str]]:
+    """Yield the variables that the template reads, with defaults and the values that change a prompt."""
+    for number, (name, default, values, is_open) in enumerate(find_variables(template)):
+        shown = [json.dumps(value, ensure_ascii=False) for value in values] + ["any text"] * is_open
+        usual = f" (by default {json.dumps(default, ensure_ascii=False)})" if default is not None else ""
+        what = f": {', '.join(shown)}" if shown else ": no value that was tried changes a prompt"
+        yield ("" if number else "variables"), f"{name}{usual}{what}"
 
 
 def _arguments(native: Native) -> str:

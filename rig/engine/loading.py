@@ -11,9 +11,11 @@ from rig.calls import JsonObject
 from rig.engine import grammar
 from rig.engine.core import llama
 from rig.engine.core.llama import LlamaModel
+from rig.engine.core.settable import assignments
 from rig.engine.core.settings import DEFAULT_CONTEXT, DEFAULT_THOUGHTS, DRAFTS, EngineSettings, Sampling
 from rig.engine.core.template import ChatTemplate, TemplateError
 from rig.engine.core.tokenizer import Tokenizer
+from rig.engine.core.variables import check_variables
 from rig.engine.decoding.drafting import MOST, NOISE, WORTH_CPU, WORTH_GPU, Drafter, open_draft_model
 from rig.engine.engine import LlamaCppModel
 from rig.engine.files.caches import sha256_of
@@ -44,6 +46,8 @@ def load(
     `n_outputs` is the number of tokens per sequence whose logits one batch can give.
     """
     info = inspect(path)
+    if info.other:
+        raise RigError(f"{path}: {info.other}, which writes no text; give a model that chats")
     if info.layers is not None and not 1 <= info.layers <= MAX_LAYERS:
         raise RigError(
             f"{path}: damaged: its header claims {info.layers:,} layers; llama.cpp takes 1 to {MAX_LAYERS}"
@@ -105,9 +109,10 @@ def load(
     tell((origin, grammar.remark(settings)))
     try:
         tokenizer = Tokenizer(loaded.model)
-        template = _template(source, settings.chat_template or info.path, tokenizer)
+        template = _template(source, settings.chat_template or info.path, tokenizer, settings)
         chosen = choose(settings, template)
-        for remark in chosen.remarks:
+        effect = check_variables(ChatTemplate(source), assignments(settings.template_set))
+        for remark in filter(None, (*chosen.remarks, *template.adaptations, effect)):
             notify(f"{name}: {remark}")
         can_think = settings.thinking != "off" and "thinking" in chosen.fingerprint
         if can_think and not sampling.draws and (warning := _warning_of_loops(info)):
@@ -143,7 +148,7 @@ def _room(info: GgufInfo, settings: EngineSettings, source: str) -> tuple[int, i
     check_loads(info.path, weightless=True)
     with closing(LlamaModel(info.path, weightless=True)) as model:
         tokenizer = Tokenizer(model)
-        template = _template(source, settings.chat_template or info.path, tokenizer)
+        template = _template(source, settings.chat_template or info.path, tokenizer, settings)
         chosen = choose(settings, template)
         prompts = PromptBuilder(template, tokenizer, whole=settings.whole_prompt)
         longest, form = 0, None
@@ -166,7 +171,8 @@ def with_room_to_think(settings: EngineSettings, source: str) -> EngineSettings:
     if settings.thinking_tokens is not None or settings.n_ctx is not None or settings.thinking == "off":
         return settings
     try:
-        thinks = "thinking" in choose(settings, ChatTemplate(source, bos="", eos="")).fingerprint
+        template = ChatTemplate(source, chosen=assignments(settings.template_set))
+        thinks = "thinking" in choose(settings, template).fingerprint
     except RigError:  # reported once the special tokens are known
         return settings
     return replace(settings, most_context=DEFAULT_CONTEXT + DEFAULT_THOUGHTS) if thinks else settings
@@ -184,11 +190,12 @@ def _warning_of_loops(info: GgufInfo) -> str | None:
     return f"{warning}; its author recommends {author} (--sampling author)" if author.draws else None
 
 
-def _template(source: str, place: Path, tokenizer: Tokenizer) -> ChatTemplate:
+def _template(source: str, place: Path, tokenizer: Tokenizer, settings: EngineSettings) -> ChatTemplate:
     """Compile the template that was read from this file. Raises RigError if it cannot be used."""
     bos, eos = (tokenizer.special_text(token) for token in (tokenizer.bos, tokenizer.eos))
     try:
-        return ChatTemplate(source, bos=bos, eos=eos)
+        chosen = assignments(settings.template_set)
+        return ChatTemplate(source, bos=bos, eos=eos, chosen=chosen)
     except RigError as error:
         raise RigError(f"{place}: {error}") from error
 
@@ -240,7 +247,7 @@ def _fingerprint(
         **({"made_from": info.origin.as_json()} if info.origin else {}),
         **chosen.fingerprint,
         "chat_template_sha256": hashlib.sha256(template_source.encode()).hexdigest(),
-        "chat_roles": {"system": template.system, "tool": template.tool, "repeats": template.repeats},
+        "chat_roles": template.roles,
         **grammar.fingerprint(settings, chosen.salvage_rules),
         "fast_forward": settings.fast_forward,
         **engine_fingerprint(settings),

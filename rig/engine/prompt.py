@@ -122,7 +122,8 @@ class PromptBuilder:
         declared, variables = self._shielded(offer.declarations), form.variables
         if declared and offer.declared_as != "tools":
             variables, declared = {**variables, offer.declared_as: declared}, []
-        return self._template.render([system, *map(self._shielded_message, chat)], declared, variables)
+        messages = [system, *map(self._shielded_message, chat)]
+        return self._template.render(messages, declared, variables, request.now)
 
     def _shielded_message(self, message: ChatMessage) -> ChatMessage:
         """Return a message with its calls, thoughts and names shielded; its content needs no shielding."""

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import regex
 
+from rig.budget import PLAIN
 from rig.calls import Json, JsonObject
 from rig.documents import DocumentPart, Foreign, Many, from_json, lines_of, parsed, read, to_yaml
 from rig.errors import RigError
@@ -33,8 +34,25 @@ class _ChatCall(Foreign):
     function: _ChatFunction
 
 
+_KINDS = ("image", "audio", "video", "file")
+"""What contents can hold besides texts; the types of parts have these words in their names."""
+
+
 class _Part(Foreign):
-    text: str = ""
+    type: str = "text"
+    text: str | None = None
+
+    @property
+    def other(self) -> str:
+        """What the part holds if it is no text, such as `image`; empty for texts."""
+        if self.text is not None or self.type in ("text", "input_text", "output_text"):
+            return ""
+        return next((kind for kind in _KINDS if kind in self.type), self.type)
+
+    @property
+    def words(self) -> str:
+        """The text, or what stands for something else."""
+        return self.text or (f"[{self.other}]" if self.other else "")
 
 
 class _ChatMessage(Foreign):
@@ -47,10 +65,16 @@ class _ChatMessage(Foreign):
 
     @property
     def text(self) -> str:
-        """The words of the message, with its text parts on lines of their own."""
+        """The words of the message, with its parts on lines of their own; `[image]` stands for an image."""
         if isinstance(self.content, list):
-            return "\n".join(part.text for part in self.content if part.text)
+            return "\n".join(part.words for part in self.content if part.words)
         return self.content or ""
+
+    @property
+    def others(self) -> list[str]:
+        """What the message holds besides words."""
+        parts = self.content if isinstance(self.content, list) else []
+        return list(dict.fromkeys(part.other for part in parts if part.other))
 
     @property
     def calls(self) -> list[_ChatCall]:
@@ -123,7 +147,7 @@ PAPER: Paper = OpenAIChat()
 def _chats(file: Path, replacements: Sequence[_Replacement], faults: list[str]) -> Iterator[Chat]:
     for line in lines_of(file):
         try:
-            value = from_json(line.text, line.where, lines=False)
+            value = line.json(PLAIN, exact=True)
             _chat(value, line.where)
         except RigError as error:
             faults.append(str(error))
@@ -162,6 +186,10 @@ def _conversation(chat: Chat, notes: list[str]) -> JsonObject | None:
     calls: dict[str, JsonObject] = {}
     for message in chat.messages:
         role, text = message.role, message.text
+        notes += [
+            f"{chat.where}: the {role} sends {kind}, which no model here gets; [{kind}] stands for it"
+            for kind in message.others
+        ]
         if role in ("system", "developer"):
             system.append(text)
         elif role == "user":

@@ -71,7 +71,8 @@ class Plan:
     `recipe` is stored, so that the run can be planned again. With `resume` the run is already in the store:
     its failed arms are tried again; if `retry_failed` is True, so are turns that the machine failed, and if
     it is False not even arms. With `until`, arms are played until it is clear whether they lose that much, a
-    fraction, against the first. `caution` has to be printed wherever the run's rates are; `faults` are lines
+    fraction, against the first, in conversations like these or, with `in_suite`, in the tasks of the run
+    alone. `caution` has to be printed wherever the run's rates are; `faults` are lines
     on tasks that could not be read and are left out. With `is_elsewhere`, the models are on other machines,
     so no time measured here is theirs. `loss` is the loss of success that arms are compared for, a fraction,
     if any. A `sweep` plays levels in the order that finds the break soonest. With `until` or `sweep`, the
@@ -92,6 +93,7 @@ class Plan:
     caution: Remark = NO_REMARK
     faults: tuple[str, ...] = ()
     until: float | None = None
+    in_suite: bool = False
     is_elsewhere: bool = False
     loss: float | None = None
     sweep: Sweep | None = None
@@ -198,7 +200,7 @@ AGAIN, EXACT = "again", "exact"
 
 _OF_SERVERS = (
     *("max_tokens", "thinking_tokens", "sampling", "temperature", "seed", "parallel", "format"),
-    *("tool_choice", "several_calls", "thinking", "dialect", "timeout"),
+    *("tool_choice", "several_calls", "thinking", "template_set", "dialect", "timeout", "thorough"),
 )
 """The engine's settings that a served model has as well."""
 

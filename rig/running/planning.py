@@ -12,6 +12,7 @@ from rig import engine, methods, opening, plugins
 from rig.calls import JsonObject
 from rig.cluster import loader_on
 from rig.engine import EngineSettings
+from rig.engine.core.settable import arms_of
 from rig.engine.core.settings import DRAFTS
 from rig.errors import RigError, did_you_mean
 from rig.methods.base import Method, Settings
@@ -94,6 +95,8 @@ class Options(SimpleNamespace):
             name: _distinct(getattr(self, name)) if option.several else [getattr(self, name)]
             for name, option in OF_ENGINE.items()
         }
+        # One text can stand for several arms, and several texts for the variables of one.
+        values["template_set"] = arms_of(values["template_set"])
         engines: dict[str, EngineSettings] = {}
         for combination in _combinations(values):
             # Once, not once for every value of an option that has no effect here.
@@ -258,6 +261,8 @@ def plan_tasks(
 ) -> Plan:
     """Plan a new run of tasks that are not read from a suite. Otherwise like `plan`."""
     check_writable(store)
+    if not tasks:
+        raise RigError("the suite holds no conversation; write one into its files")
     chosen = select(tasks, options.only, options.limit, options.part, options.without)
     if options.sweep:
         option, levels = sweeping.swept(options.sweep)
@@ -394,6 +399,7 @@ def _plan(
         recipe=recipe,
         resume=resume,
         until=options.loss / 100 if options.until else None,
+        in_suite=options.until == "verdict-in-suite",
         loss=None if options.until or options.noise or options.sweep or resume else options.loss / 100,
         sweep=_sweep_of(options, arms),
     )

@@ -10,13 +10,27 @@ from time import monotonic, perf_counter, sleep
 from typing import Any, TypeAlias
 
 from rig.calls import Json, JsonObject
+from rig.engine.core.settable import assignments
 from rig.engine.core.settings import DEFAULT_THOUGHTS, EngineSettings
 from rig.engine.core.template import ChatTemplate
+from rig.engine.core.variables import check_variables
 from rig.engine.files.sampling import sampling_for_server
+from rig.engine.formats import leaks
 from rig.engine.formats.base import AnswerFormat, PlainFormat, RigFormat, prediction
 from rig.engine.prompt import conversation
 from rig.errors import SERVER, ErrorKind, RigError, counted
-from rig.models import Model, Notify, OnPiece, PendingStep, Piece, Prediction, Request, Usage
+from rig.models import (
+    Model,
+    Notify,
+    OnPiece,
+    OnRead,
+    PendingStep,
+    Piece,
+    Prediction,
+    Request,
+    Usage,
+    unheard,
+)
 from rig.plugins import registered
 from rig.serving.answers import ServedFormat, StreamedAnswer
 from rig.serving.dialects.base import Dialect, Identity
@@ -71,12 +85,15 @@ class ServedModel(Model):
         self._forms: dict[object, ServedFormat | AnswerFormat] = {}
         self._happenings: queue.Queue[tuple[PendingStep, Happening]] = queue.Queue()
         self._jobs: dict[int, PendingStep] = {}
-        self._faults, self._build = 0, ""
+        self._faults, self._build, self._effect = 0, "", ""
         self._checked = monotonic()
         self._thinks = settings.thinking == "on" or (
             settings.thinking == "auto" and "think" in identity.template
         )
         self._extras = {**dialect.extras, **self._switches()}
+        if chosen := self._chosen():
+            switches: Any = self._extras.get("chat_template_kwargs") or {}
+            self._extras["chat_template_kwargs"] = {**switches, **chosen}
 
     @property
     def line(self) -> str:
@@ -88,13 +105,27 @@ class ServedModel(Model):
         return f"{identity.model} by {build}, {size}, {tools}"
 
     @property
+    def adaptations(self) -> tuple[str, ...]:
+        """What rig, or the server's template, does to prompts that a person should know of."""
+        effect = (self._effect,) if self._effect else ()
+        if not self.takes_tools:
+            return *effect, *self._template.adaptations
+        is_dated = self._template.is_dated
+        return *effect, *(["its template writes today's date, not the conversation's"] if is_dated else [])
+
+    @property
     def fingerprint(self) -> Mapping[str, Json]:
         """The server's identity and the settings that requests have."""
         settings, identity = self.settings, self.identity
         sampled: JsonObject = {"temperature": self._sampling.temp if self._sampling else "server"}
         if self._sampling is None or self._sampling.draws:
             sampled |= {"seed": settings.seed, "sampling": str(self._sampling or "author")}
-        native = {"several_calls": settings.several_calls, "tool_choice": settings.tool_choice}
+        native = {
+            "several_calls": settings.several_calls,
+            "tool_choice": settings.tool_choice,
+            "leaked_calls": settings.leaked or "strict",
+            "leak_rules": leaks.RULES,
+        }
         return {
             "engine": "served",
             "dialect": self.dialect.name,
@@ -107,13 +138,20 @@ class ServedModel(Model):
             "prompt_format": f"{self._format.name}-{self._format.version}",
             "max_tokens": settings.max_tokens,
             "thinking": settings.thinking,
+            **({"template_set": settings.template_set} if settings.template_set else {}),
             **({"thinking_tokens": settings.thinking_tokens} if self._thinks else {}),
             **(native if self.takes_tools else {}),
             **sampled,
             "n_seq": self.slots,
         }
 
-    def prepare(self, opening: Request, slots: int | None, before: Mapping[str, Json] | None = None) -> None:
+    def prepare(
+        self,
+        opening: Request,
+        slots: int | None,
+        before: Mapping[str, Json] | None = None,
+        on_read: OnRead = unheard,
+    ) -> None:
         """Set how many requests are made at once, and check the tools. Raises RigError."""
         self._slots = _slots(self.settings, self.identity, slots)
         self.form(opening)
@@ -126,7 +164,7 @@ class ServedModel(Model):
             if request.in_words:
                 form = PlainFormat(request.tools, self._template)
             elif self.takes_tools:
-                form = ServedFormat(request.tools)
+                form = ServedFormat(request.tools, self.settings.leaked or "strict")
             else:
                 form = self._format(request.tools, "none", self._template)
             self._forms[key] = form
@@ -172,21 +210,34 @@ class ServedModel(Model):
     def whole(self, body: JsonObject) -> tuple[StreamedAnswer, JsonObject]:
         """Ask for an unstreamed answer. Returns it and its inside (`Dialect.inside`). Raises ServerFault."""
         asked = {name: value for name, value in body.items() if name != "stream_options"}
-        answer, inside = StreamedAnswer(), {}
-        for event in self._events({**asked, "stream": False, **self.dialect.insight}):
-            answer.take(event)
-            inside = self.dialect.inside(event)
+        answer = StreamedAnswer()
+        inside: JsonObject = {}
+        for event, *_ in self._read(answer, {**asked, "stream": False, **self.dialect.insight}):
+            inside = inside or self.dialect.inside(event)
         return answer, inside
 
     def streamed(self, body: JsonObject) -> StreamedAnswer:
         """Ask for a streamed answer, as in a run. Raises ServerFault."""
         answer = StreamedAnswer()
-        for event in self._events(body):
-            answer.take(event)
+        for _ in self._read(answer, body):
+            pass
         return answer
 
-    def _events(self, body: JsonObject) -> Iterator[JsonObject]:
-        return self.client.stream(CHAT, body, _BODY + _BODY_PER_TOKEN * body["max_tokens"])
+    def _read(
+        self, answer: StreamedAnswer, body: JsonObject, tell: Notify | None = None
+    ) -> Iterator[tuple[JsonObject, str, bool]]:
+        """Ask for an answer. Yields each event with the text that it adds, and whether that is a thought.
+
+        Raises ServerFault, unless only what follows the end of the answer is lost.
+        """
+        try:
+            for event in self.client.stream(CHAT, body, _BODY + _BODY_PER_TOKEN * body["max_tokens"], tell):
+                yield event, *answer.take(event)
+        except ServerFault as fault:
+            if answer.finish is None or fault.kind not in (ErrorKind.CONNECTION, ErrorKind.TIMEOUT):
+                raise
+        answer.settle()
+        answer.end()
 
     def count(self, body: JsonObject) -> int:
         """Return how many tokens the server counts in the prompt of a request; 0 if it does not say."""
@@ -257,13 +308,10 @@ class ServedModel(Model):
             first: float | None = None
             fault: ServerFault | None = None
             try:
-                for event in self._events(self.body(request)):
-                    text, is_thought = answer.take(event)
+                for _, text, is_thought in self._read(answer, self.body(request), tell):
                     if text:
                         first = first or perf_counter()
                         tell(Piece(text, tokens=1, thought=is_thought))
-                if answer.finish is None:
-                    raise ServerFault(ErrorKind.CONNECTION, "the answer ended without saying that it has")
             except Unreachable as error:
                 fault = self._wait_for_server(error, tell)
             except ServerFault as error:
@@ -312,8 +360,10 @@ class ServedModel(Model):
         self, request: Request, answer: StreamedAnswer, usage: Usage, fault: ServerFault | None
     ) -> Prediction:
         failure = (fault.kind, str(fault)) if fault else None
-        if failure is None and answer.finish == "length":
-            tokens, limit = answer.tokens("completion_tokens"), self.settings.max_tokens
+        answer.settle()
+        tokens, limit = answer.tokens("completion_tokens"), self.settings.max_tokens
+        is_cut = answer.finish == "length" or (answer.finish is None and tokens >= limit)
+        if failure is None and is_cut:
             failure = ErrorKind.TRUNCATED, f"incomplete after {tokens or limit} tokens"
             if 0 < tokens < limit:
                 failure = ErrorKind.CONTEXT, f"the server ended the answer after {tokens} of {limit} tokens"
@@ -329,6 +379,18 @@ class ServedModel(Model):
 
     def _several(self, request: Request) -> bool:
         return request.several_calls and self.settings.several_calls
+
+    def _chosen(self) -> JsonObject:
+        """Return the variables of the chat template that users set. Raises RigError if it reads none such."""
+        chosen = assignments(self.settings.template_set)
+        if chosen and self.dialect.thinking is not self.dialect.by_template:
+            raise RigError(
+                f"--template-set {self.settings.template_set}: {self.dialect.name} passes no variables to its"
+                " template; leave it out"
+            )
+        if chosen and self.identity.template:
+            self._effect = check_variables(self._template, chosen)
+        return chosen
 
     def _switches(self) -> JsonObject:
         """Return the members that switch thinking on or off.

@@ -1,17 +1,19 @@
 """Connecting to a server: finding its dialect and model, and its faults by small requests."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from math import inf
+from time import monotonic
 
+from rig.budget import parse_json
 from rig.calls import JsonObject
 from rig.engine.core.settings import EngineSettings
 from rig.errors import RigError
 from rig.models import Notify, Request, StepKey, ToolDoc, UserMessage
 from rig.plugins import registered
-from rig.serving.answers import StreamedAnswer
+from rig.serving.answers import CALL, StreamedAnswer
 from rig.serving.dialects.base import Dialect
 from rig.serving.model import ServedModel, identify
 from rig.serving.wire.address import Address
@@ -23,13 +25,12 @@ _TEXTS = f"Use the tool repeat_text with exactly this text: {ECHO}", "Hello, who
 INSTRUCTIONS = "You are a helpful assistant; this is a probe."
 MOST_CONTEXT = 40_000
 """The largest context, in tokens, that is probed with prompts of its size."""
+PROBING_S = 20.0
+"""The most seconds of probes before a run, without `--thorough`."""
 REFUSED_S = 5.0
 """Seconds within which a server refuses a prompt that is too long. To cut and read it can take minutes."""
 THINKING = re.compile(r"</?think>|<\|channel\|>|\[/?THINK\]|<\|(?:START|END)_THINKING\|>")
 _SPECIAL = re.compile(r"<\|[a-z_]+\|>|</s>|<end_of_turn>")
-CALL = re.compile(
-    r"<tool_call|\[TOOL_CALLS\]|<\|tool_call|<function=|<\|python_tag\|>|{\"name\":|\"arguments\":"
-)
 _TOOL = ToolDoc(
     "repeat_text",
     "Repeats a text, letter by letter.",
@@ -53,22 +54,29 @@ class ProbeFinding:
 def load(url: str, settings: EngineSettings, notify: Notify, *, probing: bool = False) -> ServedModel:
     """Connect to a server and find its dialect and model; with `probing`, its faults too. Raises RigError."""
     address = Address.parse(url)
-    client = HttpClient(address, settings.timeout)
+    client = HttpClient(address, settings.timeout, lambda text: notify(f"{address}: {text}"))
     try:
         client.find()
         if not address.is_here:
             notify(f"{address}: prompts leave this machine, for {address.host}")
         dialect = _dialect(client, settings.dialect)
         model = ServedModel(client, dialect, identify(client, dialect), settings, notify)
-        notify(f"{address}: {model.line}")
+        for line in (model.line, *model.adaptations):
+            notify(f"{address}: {line}")
         if probing:
             _probe(model, notify)
+        client.tell = _silent  # in a run, threads that wait say so themselves
         return model
     except BaseException as error:
         client.close()
         if isinstance(error, ServerFault):
-            raise RigError(f"{address.origin}: {error}; see whether the server is at work") from error
+            remedy = "try again once it is ready" if error.is_busy else "see whether the server is at work"
+            raise RigError(f"{address.origin}: {error}; {remedy}") from error
         raise
+
+
+def _silent(_: str) -> None:
+    pass
 
 
 def _dialect(client: HttpClient, name: str | None) -> Dialect:
@@ -87,24 +95,39 @@ def _dialect(client: HttpClient, name: str | None) -> Dialect:
 def _probe(model: ServedModel, notify: Notify) -> None:
     """Report the server's faults with their remedies. The requests belong to no conversation."""
     settings = replace(settings_for_probes(model.settings), format=model.settings.format, thinking_tokens=0)
-    tried = ServedModel(model.client, model.dialect, model.identity, settings, notify)
+    tried, client = ServedModel(model.client, model.dialect, model.identity, settings, notify), model.client
+    client.deadline = inf if settings.thorough else monotonic() + PROBING_S
     try:
-        for finding in dict.fromkeys(probe(tried, quickly=True)):
+        for finding in dict.fromkeys(probe(tried, lambda what: notify(f"{model.name}: probes {what}"))):
             notify(f"{model.name}: {finding.name}: {finding.fault}; {finding.advice}")
+        is_late = monotonic() > client.deadline
     except ServerFault as fault:
-        notify(f"{model.name}: probing it failed: {fault}")
+        is_late = monotonic() > client.deadline
+        if not is_late:
+            notify(f"{model.name}: probing it failed: {fault}")
+    client.deadline = inf
+    if is_late:
+        notify(
+            f"{model.name}: not all was probed in {PROBING_S:g} s; --thorough asks all, however long it takes"
+        )
 
 
-def probe(served: ServedModel, *, quickly: bool = False) -> Iterator[ProbeFinding]:
+def probe(served: ServedModel, tell: Notify | None = None) -> Iterator[ProbeFinding]:
     """Yield the faults that small requests show, one by one. Raises ServerFault.
 
-    `quickly` leaves out what takes more than seconds: a nearly full context, and a second answer.
+    With `tell`, which is told what is probed, a nearly full context and a second answer are left out unless
+    the settings are `thorough`: they take more than seconds.
     """
+    quickly, tell = tell is not None and not served.settings.thorough, tell or _silent
     if served.takes_tools:
+        tell("whether the model sees tools")
         yield from _tools(served)
+    tell("what happens to a prompt that is too long")
     yield from _context(served, quickly=quickly)
+    tell("whether temperature and seed hold")
     yield from _sampling(served)
     if served.takes_tools:
+        tell("whether calls arrive as they are written")
         yield from _answers(served, _TEXTS[:1] if quickly else _TEXTS)
 
 
@@ -181,7 +204,7 @@ def _faults_of(answer: StreamedAnswer, inside: JsonObject) -> Iterator[ProbeFind
     for call in answer.calls if answer.finish != "length" else ():
         value: object = None
         with suppress(ValueError, RecursionError, TypeError):
-            value = json.loads(call.arguments)
+            value = parse_json(call.arguments)
         if not isinstance(value, dict):
             what = "encoded twice" if isinstance(value, str) else "not JSON text"
             yield ProbeFinding("arguments", f"arguments are {what}")

@@ -24,6 +24,7 @@ from typing import Any, TextIO, get_type_hints, overload
 from pydantic import TypeAdapter, ValidationError, create_model
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
+from rig.budget import parse_json
 from rig.calls import Json, JsonObject
 from rig.documents import DocumentPart
 from rig.errors import RigError
@@ -150,7 +151,7 @@ def as_json(value: Any) -> Json:
         raise ValueError(f"it returned something that is not JSON: {error}") from error
     if len(text) > LONGEST:
         raise ValueError(f"it returned {len(text):,} characters, more than {LONGEST:,}")
-    return json.loads(text)
+    return parse_json(text)
 
 
 def place_of(fault: BaseException, within: Path) -> str:
@@ -204,6 +205,8 @@ class _Apart(io.TextIOBase):
 
 
 _SECTIONS = re.compile(r"\n\s*(?:Args|Arguments|Parameters|Returns|Raises):\s*\n")
+_WRAPPED = re.compile(r"(?<=\S)[ \t]*\n(?!\d+[.)])(?=\w)")
+"""Where a line goes on in the next one: not before an empty line, an item of a list, or an indented line."""
 """Matches where the description in a docstring ends."""
 _ARGUMENT = re.compile(r"^\s*(\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)$")
 
@@ -302,7 +305,7 @@ def _own(
         raise RigError(f"{where}: match names {unknown[0]}, which is not an argument")
     declared = ToolDeclaration(
         name=name,
-        description=" ".join(_SECTIONS.split(doc)[0].split()),
+        description=_WRAPPED.sub(" ", _SECTIONS.split(doc)[0].strip()),
         parameters=schema,
         action=_acts(function) if action is None else action,
         returns=returns,

@@ -216,7 +216,7 @@ def _declaration(part: DocumentPart, notes: list[str], budget: Budget) -> tuple[
     server, tool = (outer[part].text() if part in outer else "" for part in ("server", "tool"))
     return form, ToolDeclaration(
         name=name,
-        description=" ".join(description.split()) if isinstance(description, str) else "",
+        description=description.strip() if isinstance(description, str) else "",
         parameters=parameters,
         action=acts,
         returns=returns,

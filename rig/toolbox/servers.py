@@ -6,6 +6,7 @@ Nothing is started until a tool is called, or a listing is needed. docs/how-to/m
 import atexit
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -22,9 +23,9 @@ from rig.files import read_bytes, temporary_folder
 from rig.options import Answers
 from rig.paths import real
 from rig.toolbox.cassette import Cassette, redactor, restorer
-from rig.toolbox.isolation import without_network, writes_elsewhere
+from rig.toolbox.isolation import sandbox
 from rig.toolbox.listing import NAME, Listing, listing_of, read_listing
-from rig.toolbox.server_config import CONFIG, Server, read_config, server_of, write_config
+from rig.toolbox.server_config import CONFIG, Server, read_config, remote, server_of, write_config
 from rig.toolbox.server_world import Servers, ServerWorld, sha256_of_listing
 from rig.toolbox.spec import FREE_TEXT
 from rig.toolbox.toolbox import Toolbox
@@ -51,7 +52,8 @@ def use_of(values: Mapping[str, Json]) -> ServerUse:
 
 def holds_servers(place: Path) -> bool:
     """Return whether a folder names servers."""
-    return (place / CONFIG).is_file() and b'"command"' in read_bytes(place / CONFIG)
+    names = (b'"command"', b'"url"', b'"serverUrl"', b'"httpUrl"')
+    return (place / CONFIG).is_file() and any(name in read_bytes(place / CONFIG) for name in names)
 
 
 def load_servers(place: Path, use: ServerUse, suites: tuple[Path, ...], sha256: str, file: Path) -> Toolbox:
@@ -76,6 +78,8 @@ def load_servers(place: Path, use: ServerUse, suites: tuple[Path, ...], sha256: 
         listing = _declared(place / CASSETTE, listed)
     else:
         listing = _asked(servers, place / CONFIG)
+    far = (f"the server {name} is behind a URL, and rig only starts its own" for name in remote(place))
+    listing = replace(listing, left_out=(*far, *listing.left_out))
     return _toolbox(place.name, servers, listing, suites, sha256)
 
 
@@ -165,11 +169,12 @@ def _fingerprint(servers: Servers) -> JsonObject:
     if servers.cassette is not None:
         parts["cassette_sha256"] = hashlib.sha256(read_bytes(servers.folder / CASSETTE)).hexdigest()
     if servers.answers != "replay":
-        closed = not servers.network and without_network() is not None
+        _, left = sandbox(network=servers.network)
         listed = {name: sha256_of_listing(of) for name, of in servers.listings.items()}
         pinned = {name: server.listing for name, server in servers.servers.items()}
-        parts["server_network"] = "none" if closed else "open"
-        parts["server_writes"] = "anywhere" if writes_elsewhere() else "own files"
+        parts["server_network"] = "open" if "network" in left else "none"
+        parts["server_writes"] = "anywhere" if "writes" in left else "own files"
+        parts["server_reads"] = "anywhere" if "reads" in left else "programs and own files"
         parts["listing_sha256"] = ", ".join(f"{name} {(pinned | listed)[name]}" for name in servers.servers)
         world = ServerWorld(servers)
         parts["state_sha256"] = world.state
@@ -234,10 +239,16 @@ def _folders() -> ExitStack:
 
 
 def _folder_once() -> Callable[[], Path]:
-    """Return a function that makes a folder for the files of servers when it is first called."""
+    """Return a function that makes a folder for the files of servers when it is first called.
+
+    No part of its path begins with a dot, since some servers refuse hidden paths.
+    """
 
     @cache
     def folder() -> Path:
-        return real(_folders().enter_context(temporary_folder(Path(gettempdir()), "rig-servers")))
+        places = (real(Path(place)) for place in (gettempdir(), "/var/tmp", "/tmp"))
+        plain = [place for place in places if place.is_dir() and not re.search(r"/\.", str(place))]
+        directory = plain[0] if plain else Path(gettempdir())
+        return real(_folders().enter_context(temporary_folder(directory, "rig-servers", hidden=False)))
 
     return folder

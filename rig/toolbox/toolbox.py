@@ -31,7 +31,8 @@ class Toolbox:
     None, else the one at a path. `fill_world` puts what a task brings along into an empty world. `suites` are
     folders of tasks that come with the toolbox; `texts` are kinds of free text beside those of the tools'
     arguments. `sha256` is its hash, if that covers more than its tools. `fingerprint` holds what else can
-    change an answer, as flat JSON values. `left_out` has a line on each tool that could not be read.
+    change an answer, as flat JSON values. `left_out` has a line on each tool that could not be read. With
+    `ignores_extras`, arguments that a true call does not name may have any value, as ToolTalk has it.
     """
 
     def __init__(
@@ -46,9 +47,11 @@ class Toolbox:
         texts: tuple[Text, ...] = (),
         sha256: str = "",
         fingerprint: Mapping[str, Json] | None = None,
+        ignores_extras: bool = False,
         left_out: tuple[str, ...] = (),
     ) -> None:
         self.name = name
+        self.ignores_extras = ignores_extras
         self.left_out = left_out
         self.fingerprint = {**(fingerprint or {}), **({LEFT_OUT: "; ".join(left_out)} if left_out else {})}
         self._texts = texts

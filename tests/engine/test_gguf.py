@@ -1,20 +1,24 @@
 """What `rig.engine.files.info` reads from files: good ones, damaged ones and hostile ones."""
 
 import json
+import re
 import struct
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from gguf import GGUFReader
+from gguf import GGUFReader, GGUFWriter
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from patience import in_a_moment
 
+from rig.engine.core.settings import EngineSettings
 from rig.engine.files.header import MAX_HEADER, Array, read_header
 from rig.engine.files.info import inspect
+from rig.engine.loading import load
 from rig.errors import RigError
 
 WriteGguf = Callable[..., Path]
@@ -227,3 +231,37 @@ def test_damage_anywhere_gives_an_answer_or_one_line(write_gguf: WriteGguf, data
     with suppress(RigError):
         info = inspect(path)
         json.dumps(info.as_json())
+
+
+@pytest.mark.parametrize(
+    ("architecture", "key", "value", "words"),
+    [
+        ("nomic-bert", "", None, "an embedding model"),
+        ("llama", "pooling_type", 3, "an embedding model"),
+        ("qwen3", "pooling_type", 4, "a model that ranks texts"),
+        ("llama", "attention.causal", False, "reads in both directions"),
+        ("clip", "", None, "the vision part of a model"),
+        ("llama", "pooling_type", 0, ""),
+    ],
+)
+def test_a_file_that_writes_no_text_is_called_what_it_is(
+    rig: Any, tmp_path: Path, architecture: str, key: str, value: int | bool | None, words: str
+) -> None:
+    path = tmp_path / "m.gguf"
+    writer = GGUFWriter(path, architecture)
+    if isinstance(value, bool):
+        writer.add_bool(f"{architecture}.{key}", value)
+    elif value is not None:
+        writer.add_uint32(f"{architecture}.{key}", value)
+    writer.add_tensor("token_embd.weight", np.ones((4, 32), dtype=np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    other = inspect(path).other
+    assert (words in other) if words else other == ""
+    if words:
+        about = rig("models", "info", path)
+        assert f"none: it is {other}, which writes no text" in about.out
+        with pytest.raises(RigError, match=f"{re.escape(other)}, which writes no text"):
+            load(path, EngineSettings(), "m", lambda _: None)

@@ -2,10 +2,17 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import small_talks
+import small_world
+import tiny_gguf
+
 from rig.engine.engine import LlamaCppModel
+from rig.methods.tooltalk.conversations import parse_conversation
+from rig.methods.tooltalk.prompt import ToolTalkSettings, opening
 from rig.models import Request
 
 Open = Callable[..., LlamaCppModel]
@@ -64,3 +71,15 @@ def test_an_arm_that_began_without_the_cut_goes_on_without_it(
     model.prepare(opening, None, begun_with_it)
     assert model.fingerprint == begun_with_it
     assert segments(model, opening) == cut
+
+
+def test_a_template_that_writes_the_date_writes_the_conversations(
+    open_model: Open, tiny_path: Callable[..., Path], ask: Callable[..., Request]
+) -> None:
+    dated = "Today is {{ strftime_now('%Y-%m-%d %H:%M') }}.\n" + tiny_gguf.CHATML
+    model = open_model(tiny_path(template=dated), n_ctx=2048)
+    for now in ("2025-03-03 09:30", "2031-12-31 23:59"):
+        tokens = sum(segments(model, replace(ask("hello"), now=datetime.fromisoformat(now))), ())
+        assert b"".join(map(model.tokenizer.piece, tokens)).decode().count(f"Today is {now}.") == 1
+    talk = parse_conversation(small_talks.source("talk", "Hi.", ("Hello.", [])), "talk")
+    assert opening(talk, ToolTalkSettings(tools="all")).now == small_world.METADATA.now

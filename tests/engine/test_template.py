@@ -1,3 +1,5 @@
+from datetime import datetime
+
 import pytest
 import tiny_gguf
 
@@ -70,9 +72,50 @@ def test_content_is_kept_apart_from_template_text_whatever_it_holds() -> None:
     assert all("7" not in f.text for f in fragments if not f.is_content)
 
 
-def test_a_template_sees_no_real_clock() -> None:
-    source = "{{ strftime_now('%d %b %Y') }}" + tiny_gguf.CHATML
-    assert text(ChatTemplate(source), [ChatMessage("user", ("x",))]).startswith("26 Jul 2024")
+@pytest.mark.parametrize("date", ["strftime_now('%d %b %Y %H:%M')", "datetime"])
+def test_the_clock_of_a_template_is_the_conversations_and_never_the_real_one(date: str) -> None:
+    template = ChatTemplate(f"{{{{ {date} }}}}|" + tiny_gguf.CHATML)
+    form = "%b %d %Y" if date == "datetime" else "%d %b %Y %H:%M"
+    message = ChatMessage("user", ("x",))
+    for now in map(datetime.fromisoformat, ("2025-03-03T09:30", "2031-12-31", "2024-07-26")):
+        shown = template.render([message], now=now)
+        assert shown[0].text.startswith(now.strftime(form) + "|")
+    assert template.render([message])[0].text == shown[0].text
+    assert any("writes the date" in line for line in template.adaptations)
+    assert not any("date" in line for line in ChatTemplate(tiny_gguf.CHATML).adaptations)
+
+
+PARTS = (
+    "{% for message in messages %}<{{ message.role }}>{% for part in message.content %}"
+    "{% if part.type == 'text' %}{{ part.text }}{% endif %}{% endfor %}|{% endfor %}"
+)
+DEVELOPER = (
+    "{% for message in messages %}{% if message.role not in ['developer', 'user', 'assistant'] %}"
+    "{{ raise_exception('no such role') }}{% endif %}<{{ message.role }}>{{ message.content }}|{% endfor %}"
+)
+
+
+@pytest.mark.parametrize(
+    ("source", "prompt", "words"),
+    [
+        (PARTS, "<system>rules|<user>one|", ["list of parts", "results of tools"]),
+        (DEVELOPER, "<developer>rules|<user>one|", ["as a developer's", "results of tools"]),
+        (
+            tiny_gguf.STRICT,
+            "<start_of_turn>user\nrules\n\none<end_of_turn>\n",
+            ["before the user's first words", "results of tools", "roles to alternate"],
+        ),
+        (QWEN_LIKE, "<|im_start|>system\nrules<|im_end|>\n<|im_start|>user\none<|im_end|>\n", []),
+    ],
+    ids=["parts", "developer", "alternating", "common"],
+)
+def test_what_a_template_wants_is_done_and_said(source: str, prompt: str, words: list[str]) -> None:
+    template = ChatTemplate(source)
+    messages = [ChatMessage("system", ("rules",)), ChatMessage("user", ("one",))]
+    assert text(template, messages).startswith(prompt)
+    lines = template.adaptations
+    assert len(lines) == len(words)
+    assert all(any(word in line for line in lines) for word in words)
 
 
 @pytest.mark.parametrize(

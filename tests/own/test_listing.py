@@ -59,6 +59,12 @@ def test_the_form_is_told_by_what_is_in_a_file(tmp_path: Path, value: Any, form:
     assert (again.form, again.tools) == ("rig", found.tools)
 
 
+def test_descriptions_keep_their_lines(tmp_path: Path) -> None:
+    lines = "The weather.\n\n- today\n- tomorrow"
+    [tool] = listing(tmp_path, {**FLAT, "description": f"\n{lines}\n"}).tools
+    assert tool.description == lines
+
+
 @pytest.mark.parametrize(
     ("name", "acts"),
     [

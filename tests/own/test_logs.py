@@ -91,6 +91,31 @@ def test_logs_become_a_suite(rig: Callable[..., Any], log: Path, tmp_path: Path)
 
 
 @pytest.mark.parametrize(
+    ("part", "kind"),
+    [
+        ({"type": "image_url", "image_url": {"url": "data:,"}}, "image"),
+        ({"type": "input_image", "image_url": "data:,"}, "image"),
+        ({"type": "input_audio", "input_audio": {}}, "audio"),
+        ({"type": "file", "file": {}}, "file"),
+    ],
+)
+def test_what_is_no_text_is_told_and_leaves_a_sign(
+    rig: Callable[..., Any], tmp_path: Path, part: dict[str, Any], kind: str
+) -> None:
+    chat = [
+        {"role": "user", "content": [{"type": "text", "text": "What is this?"}, part]},
+        {"role": "assistant", "content": "A cat."},
+        {"role": "user", "content": [part]},
+        {"role": "assistant", "content": "A dog."},
+    ]
+    (tmp_path / "log.jsonl").write_text(json.dumps(chat))
+    done = rig("import", "--format", "openai-chat", tmp_path / "log.jsonl", "--output", tmp_path / "box")
+    assert f"line 1: the user sends {kind}, which no model here gets" in done.out + done.err
+    [talk] = read(next((tmp_path / "box" / "conversations").iterdir()))
+    assert [turn["user"] for turn in talk.value["turns"]] == [f"What is this?\n[{kind}]", f"[{kind}]"]
+
+
+@pytest.mark.parametrize(
     ("arguments", "fault"),
     [
         ((), "name a folder with --output"),

@@ -17,6 +17,7 @@ from rig.displays import signs
 from rig.displays.card import Card
 from rig.displays.table import short_names
 from rig.events import ArmFinished, Notice, Where
+from rig.metrics import UNPLAYED
 from rig.rates import Estimate, estimates
 from rig.rates.repeats import RepeatOutcomes
 from rig.store import Runs
@@ -282,7 +283,9 @@ class RunScreen(ReadingScreen):
         """Return the rates of an arm with their intervals, computed again if the arm or the run changed."""
         if self._estimated != (arm, self.state.changes):
             self._estimated = arm, self.state.changes
-            cells = (cell for where, cell in self.state.conversations.items() if where.arm == arm)
+            # Of an arm that stops by its results, neither a rate nor its interval would be fair.
+            is_fair = UNPLAYED not in (self.state.arm(arm).rated or {})
+            cells = (cell for where, cell in self.state.conversations.items() if is_fair and where.arm == arm)
             counted = [(cell.where.conversation, cell.counts) for cell in cells if cell.counts is not None]
             self._estimates = estimates(counted, self.state.declaration)
             succeeded = self.state.declaration.succeeded

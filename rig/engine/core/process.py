@@ -6,7 +6,7 @@ never asked the same question twice: contents of messages are not part of the qu
 ask the same.
 
 What templates can use is Jinja2's immutable sandbox, and what transformers adds to it
-(`transformers.utils.chat_template_utils`), byte for byte; but there is no real clock.
+(`transformers.utils.chat_template_utils`), byte for byte; but the clock is the conversation's.
 """
 
 import atexit
@@ -16,9 +16,11 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -32,7 +34,9 @@ import jinja2.runtime
 import jinja2.sandbox
 import jinja2.utils
 
+from rig.budget import parse_json
 from rig.calls import Json, JsonObject
+from rig.engine.core.reads import variables_of
 
 _MOST_ITEMS = 10_000
 """The most items of a list that a template makes for itself."""
@@ -45,7 +49,9 @@ def serve(seconds: int, memory: int, characters: int) -> None:
     limit_memory(memory)
     for line in sys.stdin:
         limit_time(seconds)
-        print(json.dumps(_answer(json.loads(line), characters)), flush=True)
+        begun = time.process_time()
+        answer: JsonObject = dict(_answer(parse_json(line), characters))
+        print(json.dumps({**answer, "took_s": time.process_time() - begun}), flush=True)
 
 
 def limit_memory(size: int) -> None:
@@ -66,6 +72,8 @@ def limit_time(seconds: int) -> None:
 def _answer(question: JsonObject, characters: int) -> dict[str, str]:
     """Return the text that a template makes, or its fault; a template can raise anything."""
     try:
+        if question.get("reads"):
+            return {"text": json.dumps(variables_of(_environment(), question["source"]))}
         compiled = _Compiled(question["source"])
         text = compiled.render(question) if "messages" in question else ""
     except MemoryError:
@@ -77,27 +85,34 @@ def _answer(question: JsonObject, characters: int) -> dict[str, str]:
     return {"text": text}
 
 
+def _environment() -> "_Sandbox":
+    """Return what templates are compiled in."""
+    extensions = [_GenerationTag, jinja2.ext.loopcontrols]
+    environment = _Sandbox(trim_blocks=True, lstrip_blocks=True, extensions=extensions)
+    environment.filters["tojson"] = _to_json
+    environment.globals.update(raise_exception=_raise, namespace=_Namespace, dict=_Dictionary())
+    return environment
+
+
 @lru_cache(maxsize=64)
 class _Compiled:
     """A compiled template, and the values to give it. Raises what Jinja2 raises."""
 
     def __init__(self, source: str) -> None:
-        extensions = [_GenerationTag, jinja2.ext.loopcontrols]
-        environment = _Sandbox(trim_blocks=True, lstrip_blocks=True, extensions=extensions)
-        environment.filters["tojson"] = _to_json
-        environment.globals.update(
-            raise_exception=_raise, strftime_now=_no_clock, namespace=_Namespace, dict=_Dictionary()
-        )
+        environment = _environment()
         self._template = environment.from_string(source)
         undeclared = jinja2.meta.find_undeclared_variables(environment.parse(source))
-        self._dated = {"datetime": _no_clock("%b %d %Y")} if "datetime" in undeclared else {}
+        self._is_dated = "datetime" in undeclared
         # Templates of FireFunction's age take declarations as text, and do not ask whether there are any.
         self._has_functions = "functions" in undeclared and "functions is defined" not in source
 
     def render(self, question: JsonObject) -> str:
         """Return what the template makes of messages and declarations. A template can raise anything."""
         tools = question["tools"]
-        values = {**self._dated, **question["given"]}
+        now = datetime.fromisoformat(question["now"])
+        values = {"strftime_now": now.strftime, **question["given"]}
+        if self._is_dated:
+            values.setdefault("datetime", now.strftime("%b %d %Y"))
         if tools:
             values["tools"] = _as_data(tools)
         if self._has_functions:
@@ -198,11 +213,8 @@ def _raise(message: str) -> Any:
     raise jinja2.TemplateError(message)
 
 
-def _no_clock(form: str) -> str:
-    """Format a fixed date, so that prompts with today's date, and so their answers, stay the same."""
-    return datetime(2024, 7, 26).strftime(form)  # noqa: DTZ001 - no zone is meant
-
-
+NO_CLOCK = datetime(2024, 7, 26)  # noqa: DTZ001 - no zone is meant
+"""The date for conversations that have none, so that prompts, and so their answers, stay the same."""
 SECONDS = 5
 """Seconds of computing for one question. Real templates take milliseconds."""
 MEMORY_BYTES = 1 << 30
@@ -216,6 +228,25 @@ _MOST_DEATHS = 2
 """How often a template may end its process before it is no longer run."""
 
 
+PROBE_S = 10.0
+"""Seconds of computing for all questions of a probe, of which there are about forty."""
+_left: ContextVar[list[float] | None] = ContextVar("left", default=None)
+"""The seconds that are left to the probe that goes on, if one does."""
+
+
+@contextmanager
+def probing() -> Iterator[None]:
+    """A context in which templates may compute for `PROBE_S` in all, however often they are asked."""
+    if _left.get() is not None:
+        yield
+        return
+    token = _left.set([PROBE_S])
+    try:
+        yield
+    finally:
+        _left.reset(token)
+
+
 class TemplateError(Exception):
     """A template does not compile, refuses or loses one of the messages, or exceeds its limits."""
 
@@ -225,18 +256,31 @@ def render(
     messages: Sequence[JsonObject] | None = None,
     tools: Sequence[JsonObject] = (),
     variables: Mapping[str, Json] | None = None,
+    now: datetime | None = None,
 ) -> str:
     """Return what a template makes of messages and declarations with these variables. Raises TemplateError.
 
-    Without messages, it is only compiled.
+    Without messages, it is only compiled. `now` is the date that it can write.
     """
     question: JsonObject = {"source": source}
     if messages is not None:
         question |= {"messages": list(messages), "tools": list(tools), "given": dict(variables or {})}
+        question["now"] = (now or NO_CLOCK).isoformat()
+    if (left := _left.get()) is not None and left[0] <= 0:
+        raise TemplateError(_BEYOND)
     text, fault = _answered(source, json.dumps(question))
     if fault:
         raise TemplateError(fault)
     return text
+
+
+def reads(source: str) -> Mapping[str, JsonObject]:
+    """Return the variables that a template reads (`variables_of`). Raises TemplateError."""
+    text, fault = _answered(source, json.dumps({"source": source, "reads": True}))
+    if fault:
+        raise TemplateError(fault)
+    found: Mapping[str, JsonObject] = parse_json(text)
+    return found
 
 
 class _Process:
@@ -281,7 +325,10 @@ _lock = threading.Lock()
 _processes: list[_Process] = []
 _deaths: Counter[str] = Counter()
 _kept = [0]
-_BEYOND = f"it was stopped: it wants more than {SECONDS} s of computing or {MEMORY_BYTES >> 20} MiB of memory"
+_BEYOND = (
+    f"it was stopped: it wants more than {SECONDS} s of computing ({PROBE_S:g} s for all that rig asks at"
+    f" first) or {MEMORY_BYTES >> 20} MiB of memory"
+)
 
 
 @atexit.register
@@ -290,6 +337,11 @@ def end() -> None:
     with _lock:
         while _processes:
             _processes.pop().end()
+
+
+def _charge(seconds: float) -> None:
+    if (left := _left.get()) is not None:
+        left[0] -= seconds
 
 
 @lru_cache(maxsize=512)
@@ -309,10 +361,12 @@ def _answered(source: str, question: str) -> tuple[str, str]:
                 _processes.pop().end()
         if not line.endswith("\n"):
             _deaths[source] += 1
+            _charge(SECONDS)
             return "", _BEYOND
         _kept[0] += len(line) + len(question)
         if _kept[0] > MOST_KEPT:
             _answered.cache_clear()
             _kept[0] = 0
-    answer = json.loads(line)
+    answer = parse_json(line)
+    _charge(answer["took_s"])
     return answer.get("text", ""), answer.get("fault", "")

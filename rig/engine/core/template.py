@@ -11,17 +11,21 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias
 
 from rig.calls import Json, JsonObject
 from rig.engine.core import process
 from rig.engine.core.process import TemplateError as TemplateError
+from rig.engine.core.process import probing as probing
 from rig.errors import RigError
 
-Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+Role: TypeAlias = Literal["system", "developer", "user", "assistant", "tool"]
 Variables: TypeAlias = Mapping[str, Json]
 MAX_TEMPLATE_CHARACTERS = 200_000
+_CLOCK = re.compile(r"\bstrftime_now\s*\(|\{\{-?\s*datetime\b")
+"""How templates read the date."""
 QUIET: Variables = {"enable_thinking": False}
 """The variables for templates if nothing is set about thinking."""
 
@@ -91,10 +95,13 @@ class ChatTemplate:
     """A chat template and its abilities, found out by trying.
 
     `system`, `tool` and `repeats` say whether it accepts system messages, tool messages, and two messages of
-    one role in a row. Raises RigError when it does not compile or cannot render a plain exchange.
+    one role in a row; `developer`, whether it takes a developer's message instead of the system's; and
+    `in_parts`, whether it wants content as a list of parts. The `chosen` variables hold in every prompt, over
+    others of their names. Raises RigError when it does not compile or
+    cannot render a plain exchange.
     """
 
-    def __init__(self, source: str, *, bos: str = "", eos: str = "") -> None:
+    def __init__(self, source: str, *, bos: str = "", eos: str = "", chosen: Variables | None = None) -> None:
         if len(source) > MAX_TEMPLATE_CHARACTERS:
             raise RigError(f"the chat template has over {MAX_TEMPLATE_CHARACTERS} characters; refused")
         try:
@@ -104,13 +111,21 @@ class ChatTemplate:
         self.source = source
         self.eos = eos
         self._variables = {"bos_token": bos, "eos_token": eos}
+        self.chosen: Variables = chosen or {}
+        self.in_parts = False
         user, assistant = ChatMessage("user", ("q",)), ChatMessage("assistant", ("a",))
         try:
             self._render([user, assistant, user])
         except TemplateError as error:
-            raise RigError(f"the chat template cannot render a plain exchange: {error}") from error
+            self.in_parts = True
+            if not self._takes([user, assistant, user]):
+                raise RigError(f"the chat template cannot render a plain exchange: {error}") from error
         # Some templates move the system message to the last user turn, so no prefix stays the same.
         self.system = self._takes([ChatMessage("system", ("s",)), user, assistant, user])
+        developer = ChatMessage("developer", ("s",))
+        self.developer = (
+            not self.system and "developer" in source and self._takes([developer, user, assistant, user])
+        )
         # A template that prints any role does not show what the model was trained on.
         self.tool = "tool" in source and self._takes([user, assistant, ChatMessage("tool", ("t",))])
         self.repeats = self._takes([user, user, assistant, assistant, user])
@@ -130,16 +145,51 @@ class ChatTemplate:
             for shape in (arguments, json.dumps(arguments))
         )
 
+    @cached_property
+    def adaptations(self) -> tuple[str, ...]:
+        """What rig changes in conversations for this template, which a server in production may not."""
+        has_tools = self.tool or self.results
+        takes_none = "its template takes no system message"
+        lines = {
+            f"{takes_none}: rig gives the instructions as a developer's": self.developer,
+            f"{takes_none}: rig puts the instructions before the user's first words": not (
+                self.system or self.developer
+            ),
+            "its template takes no results of tools: rig gives them as the user's words": not has_tools,
+            "its template wants roles to alternate: rig joins messages of one role": not self.repeats,
+            "its template wants content as a list of parts: rig gives it so": self.in_parts,
+            "its template writes the date: rig gives it the conversation's, a server today's; prompts of"
+            " other days share only what stands before it": self.is_dated,
+        }
+        return tuple(line for line, holds in lines.items() if holds)
+
+    @property
+    def is_dated(self) -> bool:
+        """Whether it writes the date into prompts."""
+        return bool(_CLOCK.search(self.source))
+
+    @property
+    def roles(self) -> JsonObject:
+        """What the template accepts, for fingerprints. Rare abilities are left out where they are missing."""
+        common = {"system": self.system, "tool": self.tool, "repeats": self.repeats}
+        rare = {"developer": self.developer, "in_parts": self.in_parts}
+        return {**common, **{name: True for name, holds in rare.items() if holds}}
+
     def render(
-        self, messages: Sequence[ChatMessage], tools: Sequence[JsonObject] = (), variables: Variables = QUIET
+        self,
+        messages: Sequence[ChatMessage],
+        tools: Sequence[JsonObject] = (),
+        variables: Variables = QUIET,
+        now: datetime | None = None,
     ) -> list[Fragment]:
         """Return the prompt up to where the assistant speaks next. Raises TemplateError.
 
         What the template cannot do is worked around: a system message joins the first user message, tool
         messages become the user's, and consecutive messages of one role become one. `tools` are declarations
-        in OpenAI's shape, for templates that show them; `variables` are passed to the template as well.
+        in OpenAI's shape, for templates that show them; `variables` are passed to the template as well, and
+        `now` is the date for those that write one.
         """
-        return self._render(self.adapt(messages), tools, variables)
+        return self._render(self.adapt(messages), tools, variables, now)
 
     def expand(
         self,
@@ -148,19 +198,25 @@ class ChatTemplate:
         *,
         generation: bool = False,
         variables: Variables = QUIET,
+        now: datetime | None = None,
     ) -> str:
         """Return what the template makes of messages as they are, contents included. Raises TemplateError."""
-        all_variables = {**self._variables, "add_generation_prompt": generation, **variables}
-        return process.render(self.source, messages, tools, all_variables)
+        own = {**self._variables, "add_generation_prompt": generation}
+        all_variables = {**own, **variables, **self.chosen}
+        shown = [_in_parts(message) for message in messages] if self.in_parts else messages
+        return process.render(self.source, shown, tools, all_variables, now)
 
     def adapt(self, messages: Sequence[ChatMessage]) -> list[ChatMessage]:
         """Return the messages as `render` shows them to the template."""
         adapted: list[ChatMessage] = []
         for message in messages:
             takes = {"tool": self.results if message.call_id else self.tool, "system": self.system}
-            message = message if takes.get(message.role, True) else replace(message, role="user")
+            if not takes.get(message.role, True):
+                is_developers = message.role == "system" and self.developer
+                message = replace(message, role="developer" if is_developers else "user")
             last = adapted[-1] if adapted else None
-            joins_system = messages[0].role == "system" and len(adapted) == 1 and not self.system
+            takes_system = self.system or self.developer
+            joins_system = messages[0].role == "system" and len(adapted) == 1 and not takes_system
             joins = last and last.role == message.role and (not self.repeats or joins_system)
             if last and joins and not (last.calls or message.calls):
                 adapted[-1] = replace(last, parts=(*last.parts, "\n\n", *message.parts))
@@ -175,7 +231,11 @@ class ChatTemplate:
         return False
 
     def _render(
-        self, messages: Sequence[ChatMessage], tools: Sequence[JsonObject] = (), variables: Variables = QUIET
+        self,
+        messages: Sequence[ChatMessage],
+        tools: Sequence[JsonObject] = (),
+        variables: Variables = QUIET,
+        now: datetime | None = None,
     ) -> list[Fragment]:
         # Templates may put a content into JSON, with escapes; a marker with a quote reveals that. Without
         # calls and declarations it has no quote, so that these prompts stay as they have always been.
@@ -186,7 +246,7 @@ class ChatTemplate:
             message.shown(marker if any(message.parts) or not message.calls else "")
             for message, marker in marked
         ]
-        text = self.expand(views, tools, generation=True, variables=variables)
+        text = self.expand(views, tools, generation=True, variables=variables, now=now)
         numbers = {
             spelling: number
             for number, (_, marker) in enumerate(marked)
@@ -207,3 +267,11 @@ class ChatTemplate:
                 fragments.append(Fragment(written, is_content=not isinstance(part, Markup)))
             fragments.append(Fragment(after))
         return fragments
+
+
+def _in_parts(message: JsonObject) -> JsonObject:
+    """Return a message whose content is a list of parts."""
+    content = message.get("content")
+    return (
+        {**message, "content": [{"type": "text", "text": content}]} if isinstance(content, str) else message
+    )

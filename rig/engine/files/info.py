@@ -121,7 +121,8 @@ class GgufInfo(ByName):
     `size` and `weight_bytes` are bytes, lengths are tokens, `key_length` and `value_length` are the
     dimensions of one head. `quantization` is what the file states, `tensor_types` what it contains.
     `sampling` is how the author recommends to choose tokens, by llama.cpp's names. `origin` is the file it
-    was made from, if rig made it. `memory` tells attention models from recurrent ones (Mamba, RWKV) and
+    was made from, if rig made it. `other` says what the file holds if it is no model that writes text, and
+    is empty else. `memory` tells attention models from recurrent ones (Mamba, RWKV) and
     hybrids, which cannot drop a part of their state.
     """
 
@@ -152,6 +153,7 @@ class GgufInfo(ByName):
     other_templates: Mapping[str, str] = field(default_factory=dict)
     sampling: Mapping[str, int | float | str] = field(default_factory=dict)
     origin: Origin | None = None
+    other: str = ""
 
     @property
     def bits_per_weight(self) -> float | None:
@@ -224,7 +226,35 @@ def inspect(path: Path) -> GgufInfo:
             if key.startswith(_SAMPLING) and isinstance(value, int | float | str)
         },
         origin=Origin.read(header),
+        other=_other(header),
     )
+
+
+_RANKING = 4
+"""llama.cpp's number for pooling that ranks (llama.h: LLAMA_POOLING_TYPE_RANK)."""
+_ENCODERS = re.compile(r"(?:.*-)?bert.*|gemma-embedding|t5encoder|llama-embed")
+_PARTS = {"clip": "the vision part of a model (mmproj)", "wavtokenizer-dec": "a decoder of speech"}
+_TYPES = {
+    "mmproj": _PARTS["clip"],
+    "imatrix": "an importance matrix",
+    "vocab": "a vocabulary",
+}
+
+
+def _other(header: Header) -> str:
+    """Say what a file holds that writes no text, by its architecture and by how llama.cpp would run it."""
+    architecture = header.architecture
+    part = _TYPES.get(header.get("general.type", str) or "") or _PARTS.get(architecture)
+    if part:
+        return part
+    pooling = header.own("pooling_type") or 0
+    if pooling == _RANKING:
+        return "a model that ranks texts"
+    if pooling or _ENCODERS.fullmatch(architecture):
+        return "an embedding model"
+    if header.get(f"{architecture}.attention.causal", bool) is False:
+        return "a model that reads in both directions, for embeddings or diffusion"
+    return ""
 
 
 def _tensor_types(header: Header) -> dict[str, TensorTypes]:

@@ -24,7 +24,17 @@ from rig.engine.grammar.language import Span as Span
 from rig.engine.grammar.schema import SchemaError, holds_any_names, narrow
 from rig.engine_options import GrammarArm
 from rig.errors import ErrorKind
-from rig.models import CallMessage, Message, Prediction, ReplyMessage, ToolDoc, Usage, UserMessage
+from rig.models import (
+    LEAKED,
+    OWN,
+    CallMessage,
+    Message,
+    Prediction,
+    ReplyMessage,
+    ToolDoc,
+    Usage,
+    UserMessage,
+)
 from rig.toolbox.schemas import faults, with_nulls_absent, without_keys
 
 
@@ -47,16 +57,16 @@ class CallChecker:
                 return self.call(name, arguments, how)
         raise AnswerError("neither a tool call nor a reply", how)
 
-    def call(self, name: str, arguments: Json, how: str = "") -> Call:
+    def call(self, name: str, arguments: Json, how: str = "", form: str = "") -> Call:
         """Return the call. Raises AnswerError, which says `how` the text was read, if no tool accepts it."""
         if name not in self._tools:
-            raise AnswerError(f"no tool is called {name!r}", how)
+            raise AnswerError(f"no tool is called {name!r}", how, form)
         schema = self._tools[name]
         # As everywhere, null for an optional argument means that it is absent.
         kept = with_nulls_absent(schema, arguments) if isinstance(arguments, dict) else arguments
         fault = next(faults(kept, schema), None)
         if fault is not None:
-            raise AnswerError(f"{name}: {fault.message[:200]}", how)
+            raise AnswerError(f"{name}: {fault.message[:200]}", how, form)
         return Call(name, arguments)
 
 
@@ -68,13 +78,15 @@ def json_text(value: Json) -> str:
 class Reading(NamedTuple):
     """What a model wrote: calls, or only words; and its thoughts with either.
 
-    `salvage` says how the answer was found if it was not in the required form; otherwise it is empty.
+    `salvage` says how the answer was found if it was not in the required form; otherwise it is empty. `form`
+    is that of its calls, as in a `Prediction`.
     """
 
     calls: tuple[Call, ...] = ()
     content: str = ""
     reasoning: str = ""
     salvage: str = ""
+    form: str = ""
 
 
 def prediction(
@@ -97,6 +109,7 @@ def prediction(
             salvage = reading.salvage
         except AnswerError as error:
             failure, salvage = (ErrorKind.INVALID, str(error)), error.salvage
+            reading = Reading(form=error.form)
     if len(reading.calls) > 1 and not several:
         salvage = ", ".join(filter(None, [salvage, f"first of {len(reading.calls)}"]))
     kind, detail = failure or (None, "")
@@ -113,6 +126,7 @@ def prediction(
         salvage=salvage,
         reasoning=reasoning or reading.reasoning,
         content=reading.content if reading.calls else "",
+        form=reading.form or (OWN if reading.calls else ""),
     )
 
 
@@ -249,7 +263,8 @@ class RigFormat(AnswerFormat):
         match answer:
             case {"reply": str(reply), **rest} if not rest:
                 return Reading(content=reply, salvage=how)
-        return Reading((self.checker.read(answer, how),), salvage=how)
+        form = f"{LEAKED}{how}" if how not in ("", "after thoughts") else OWN
+        return Reading((self.checker.read(answer, how),), salvage=how, form=form)
 
 
 class PlainFormat(RigFormat):

@@ -1,6 +1,5 @@
 """Read calls that a model wrote in its own form: strictly, or overlooking deviations."""
 
-import json
 import math
 import re
 from collections.abc import Mapping
@@ -8,6 +7,7 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
+from rig.budget import parse_json
 from rig.calls import Call, Json, JsonObject
 from rig.engine.formats.salvage import DEEPEST, JsonError, read_json_at
 from rig.engine.formats.shape import HOLES, ID, CallShape
@@ -328,7 +328,7 @@ def _string(text: str, place: int) -> tuple[str, int]:
         raise JsonError("a string has no end")
     if text[place] == '"':
         with suppress(ValueError):
-            return str(json.loads(literal[0], strict=False)), literal.end()
+            return str(parse_json(literal[0], strict=False)), literal.end()
     return _ESCAPE.sub(_unescaped, literal[0][1:-1]), literal.end()
 
 

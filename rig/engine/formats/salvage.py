@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
+from rig.budget import values_at
 from rig.calls import Json, JsonObject
-from rig.files import values_at
 from rig.toolbox.spec import NAME_REGEX
 
 RULES = "1"
@@ -62,11 +62,15 @@ _ARGUMENTS = ("arguments", "parameters")
 
 
 class AnswerError(ValueError):
-    """Text is not a valid answer; the message says why in one line, `salvage` how the text was read."""
+    """Text is not a valid answer; the message says why in one line, `salvage` how the text was read.
 
-    def __init__(self, message: str, salvage: str = "") -> None:
+    `form` is the form of the call in it, as in a `Prediction`.
+    """
+
+    def __init__(self, message: str, salvage: str = "", form: str = "") -> None:
         super().__init__(message)
         self.salvage = salvage
+        self.form = form
 
 
 class JsonError(ValueError):

@@ -5,8 +5,8 @@ Arguments are written as JSON, as Python, in a family's own spelling, or each in
 
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
@@ -210,7 +210,8 @@ class Language:
     trigger already: calls come at once, and words only after the lead. `replies` are calls that stand for a
     reply; they are left out where calls are required. Calls can be `required`, with `call_lead` before the
     trigger, or there can be `none`. `thoughts` come before anything else. `marks` are the special tokens that
-    words may contain; like those of calls, they are spelled out in the text.
+    words may contain; like those of calls, they are spelled out in the text. `leaks` are the schemas of tools
+    by name: where words begin a call of one of them as JSON, its arguments are held to the schema.
     """
 
     schema: JsonObject | None = None
@@ -225,6 +226,7 @@ class Language:
     choice: ToolChoice = "auto"
     thoughts: Thoughts | None = None
     marks: frozenset[str] = frozenset()
+    leaks: Mapping[str, JsonObject] = field(default_factory=dict)
 
     @property
     def markers(self) -> Iterator[str]:

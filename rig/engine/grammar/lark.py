@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
+from rig.budget import parse_json
 from rig.calls import JsonObject
 from rig.engine.grammar.language import (
     CDATA,
@@ -67,6 +68,8 @@ _MOST_RAW = 256
 _ANY_NUMBER = r"-?(?:0|[1-9][0-9]{0,99})(?:\.[0-9]{1,99})?(?:[eE][+\-]?[0-9]{1,2})?"
 """Any number that is finite as a double."""
 _ANY = "/(?s:.+)/"
+_LAID_OUT: JsonObject = {"whitespace_flexible": True, "whitespace_pattern": r"[\n ]{0,40}"}
+"""llguidance's options for JSON that a model lays out over lines."""
 _GAP = r"/[ \n]{1,4}/"
 """White space that may follow thoughts where calls are required."""
 
@@ -91,6 +94,11 @@ def json_options(spelling: Spelling) -> JsonObject:
         "item_separator": spelling.between_items,
         "key_separator": spelling.between_key_and_value,
     }
+
+
+def laid_out(schema: str) -> str:
+    """Return the rule of JSON that satisfies a schema, given as text, with any usual white space."""
+    return by_llguidance(in_doubles(parse_json(schema)), _LAID_OUT)
 
 
 class _Property(NamedTuple):
@@ -147,8 +155,7 @@ class _Writer:
     def _body(self, schema: JsonObject, name: str, outermost: bool) -> str:
         spelling = self._spelling
         if spelling.indent:
-            options = {"whitespace_flexible": True, "whitespace_pattern": r"[\n ]{0,40}"}
-            return by_llguidance(in_doubles(schema), options)
+            return by_llguidance(in_doubles(schema), _LAID_OUT)
         if not schema:
             return self._anything(name)
         match schema:

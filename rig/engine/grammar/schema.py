@@ -233,7 +233,7 @@ class _Narrowing:
         required = [name for name in node.get("required", ()) if isinstance(name, str)]
         is_open = others is not False or "patternProperties" in schema
         if is_open and not properties and not required and (place.depth or "properties" not in node):
-            values = next(iter(schema.get("patternProperties", {}).values()), {})
+            values: Json = next(iter(schema.get("patternProperties", {}).values()), {})
             inner = self.node(values if others is False else others, place.inside(".*"))
             return {"type": "object", "properties": {}, "additionalProperties": inner}
         # A name that is only required has a value of any kind.

@@ -60,7 +60,8 @@ def opening(conversation: Conversation, settings: DynamicSettings, role: str) ->
     """Return how every request to a role begins in a conversation, without messages of the task."""
     if role == ASSISTANT:
         return tooltalk.opening(conversation, settings.tooltalk)
-    return Request(StepKey(conversation.name, 0, 0), USER_INSTRUCTIONS, (), script(conversation), ())
+    key, now = StepKey(conversation.name, 0, 0), conversation.metadata.now
+    return Request(key, USER_INSTRUCTIONS, (), script(conversation), (), now=now)
 
 
 def as_heard(messages: Sequence[Message]) -> tuple[Message, ...]:

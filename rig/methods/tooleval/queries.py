@@ -269,7 +269,9 @@ def opening(query: Query, settings: ToolEvalSettings) -> Request:
     user = query.user or "nobody is logged in"
     context = f"Location: {query.location}\nDate and time: {query.now:%Y-%m-%d %H:%M:%S}\nUser: {user}"
     is_shared = settings.tools == "all"
-    return Request(StepKey(query.name, 0, 0), INSTRUCTIONS, offered(query, settings), context, (), is_shared)
+    key = StepKey(query.name, 0, 0)
+    tools = offered(query, settings)
+    return Request(key, INSTRUCTIONS, tools, context, (), is_shared, now=query.now)
 
 
 def messages(query: Query, path: Sequence[SearchNode], tried: Sequence[SearchNode]) -> tuple[Message, ...]:

@@ -133,6 +133,7 @@ def opening(conversation: Conversation, settings: ToolTalkSettings) -> Request:
         presentation.before,
         settings.tools == "all",
         several_calls=True,
+        now=conversation.metadata.now,
     )
 
 

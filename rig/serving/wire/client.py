@@ -1,12 +1,15 @@
 """HTTP to one server: no proxies, no redirects, no cookies, and a limit on the size and time of answers."""
 
 import json
+import math
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from threading import Timer
 from time import monotonic, sleep
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import httpx
 
@@ -14,47 +17,62 @@ from rig import opening
 from rig.calls import Json, JsonObject
 from rig.errors import ErrorKind, RigError
 from rig.serving.wire.address import Address
+from rig.serving.wire.events import END as END
+from rig.serving.wire.events import events, is_last
+from rig.serving.wire.faults import ServerFault as ServerFault
+from rig.serving.wire.faults import Unreachable as Unreachable
+from rig.serving.wire.faults import is_too_long, message_of, parsed
 
 CONNECT_S = 5.0
 TOLD_S = 20.0
 """Seconds that a server may take to answer a GET request."""
 PAUSES_S = (0.5, 2.0, 5.0)
-"""Seconds to wait before each further try if a server is busy or still loading."""
+"""Seconds to wait before each further try if a server is busy."""
+LOADING_S = 60.0
+"""The most seconds to wait for a server that loads its model, or that says how long to wait."""
+GRACE_S = 5.0
+"""Seconds after the end of an answer in which its usage and `[DONE]` may come; some servers never close."""
 LARGEST = 8 * 2**20
 """The most bytes of an answer that is not generated."""
-LONGEST_LINE = 2**20
-"""The most bytes of one event of a stream."""
-_BUSY = (429, 503)
-_TOO_LONG = ("exceed_context_size", "context_length", "context size", "context length", "context window")
+_LOADING = ("loading", "starting", "warming")
 
 
-class ServerFault(Exception):
-    """A request got no usable answer: the kind of fault, the reason in one line, and the status if any."""
-
-    def __init__(self, kind: ErrorKind, detail: str, status: int | None = None) -> None:
-        super().__init__(" ".join(detail.split())[:400])
-        self.kind = kind
-        self.status = status
-
-    @property
-    def is_final(self) -> bool:
-        """Whether another try is useless: the server refuses the request, or it was retried already."""
-        return self.status is not None and (self.status < 500 or self.status in _BUSY)
+def _silent(_: str) -> None:
+    pass
 
 
-class Unreachable(ServerFault):
-    """No server listens at the address."""
+class _Patience:
+    """The waits for a server that is busy, each said with `tell`. They end after `LOADING_S` in all."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell, self._pauses, self._until = tell, iter(PAUSES_S), monotonic() + LOADING_S
+
+    def wait(self, fault: ServerFault) -> None:
+        """Wait until the next try. Raises the fault if there should be none."""
+        if not fault.is_busy:
+            raise fault
+        is_loading = any(sign in str(fault).lower() for sign in _LOADING)
+        pause = next(self._pauses, PAUSES_S[-1] if is_loading or fault.retry_after is not None else None)
+        if fault.retry_after is not None:
+            pause = max(fault.retry_after, PAUSES_S[0])
+        if pause is None or monotonic() + pause > self._until:
+            raise fault
+        self._tell(f"{fault}; waiting {pause:g} s")
+        sleep(pause)
 
 
 class HttpClient:
     """A client of the server at one address. Several threads can use it at once.
 
-    Raises RigError if the host is not allowed. `timeout_s` is the most that any answer may take.
+    Raises RigError if the host is not allowed. `timeout_s` is the most that any answer may take, and no
+    answer is waited for beyond the `deadline`, if there is one. Waits for a busy server are said with `tell`.
     """
 
-    def __init__(self, address: Address, timeout_s: float) -> None:
+    def __init__(self, address: Address, timeout_s: float, tell: Callable[[str], None] = _silent) -> None:
         self.address = address
         self.timeout_s = timeout_s
+        self.deadline = math.inf
+        self.tell = tell
         self._targets = address.targets()
         limits = httpx.Limits(max_keepalive_connections=0)
         self._http = httpx.Client(trust_env=False, follow_redirects=False, limits=limits)
@@ -81,20 +99,25 @@ class HttpClient:
         )
 
     def get(self, path: str) -> Json:
-        """GET a path and return its JSON. Raises ServerFault."""
-        return self.post(path, None)
+        """GET a path and return its JSON, from a busy server after a while. Raises ServerFault."""
+        patience = _Patience(self.tell)
+        while True:
+            try:
+                return self.post(path, None)
+            except ServerFault as fault:
+                patience.wait(fault)
 
     def post(self, path: str, body: JsonObject | None) -> Json:
         """POST a request (GET without a body) and return the JSON of the answer. Raises ServerFault."""
-        with self._answer(path, body, LARGEST) as (_, chunks):
-            return _parsed(b"".join(chunks))
+        with self._answer(path, body, LARGEST) as reply:
+            return parsed(b"".join(reply.chunks))
 
     def try_get(self, path: str) -> JsonObject:
         """GET a JSON object; an empty one if there is none. Raises ServerFault if no answer comes in time."""
         try:
             value = self.get(path)
         except ServerFault as fault:
-            if fault.kind is ErrorKind.TIMEOUT:
+            if fault.kind is ErrorKind.TIMEOUT or fault.is_busy:
                 raise
             return {}
         return value if isinstance(value, dict) else {}
@@ -106,30 +129,34 @@ class HttpClient:
             return value if isinstance(value, dict) else {}
         return {}
 
-    def stream(self, path: str, body: JsonObject, most: int) -> Iterator[JsonObject]:
-        """Yield the events of a streamed answer, or its one object; at most `most` bytes. Raises ServerFault.
+    def stream(
+        self, path: str, body: JsonObject, most: int, tell: Callable[[str], None] | None = None
+    ) -> Iterator[JsonObject]:
+        """Yield the events of a streamed answer, or its one object, and `END` if the server says it is over.
 
-        A busy server is asked again a few times, as long as it has not begun to answer.
+        At most `most` bytes are read. A busy server is asked again, as long as it has not begun to answer;
+        each wait is said with `tell`. Raises ServerFault.
         """
-        for pause in (*PAUSES_S, None):
+        patience, has_begun = _Patience(tell or self.tell), False
+        while True:
             try:
-                with self._answer(path, body, most) as (response, chunks):
-                    if "text/event-stream" in response.headers.get("content-type", ""):
-                        yield from _events(chunks)
-                    else:
-                        yield _object(b"".join(chunks))
+                with self._answer(path, body, most) as reply:
+                    for event in events(reply.kind, reply.chunks):
+                        has_begun = True
+                        if is_last(event):
+                            reply.end_after(GRACE_S)
+                        yield event
                 return
             except ServerFault as fault:
-                if fault.status not in _BUSY or pause is None:
+                if has_begun:
                     raise
-                sleep(pause)
+                patience.wait(fault)
 
     @contextmanager
-    def _answer(
-        self, path: str, body: JsonObject | None, most: int
-    ) -> Iterator[tuple[httpx.Response, Iterator[bytes]]]:
-        """A context with a successful response and its bytes. Raises ServerFault for any other status."""
+    def _answer(self, path: str, body: JsonObject | None, most: int) -> Iterator["_Reply"]:
+        """A context with a successful response. Raises ServerFault for any other status."""
         limit = self.timeout_s if body is not None else min(self.timeout_s, TOLD_S)
+        limit = max(min(limit, self.deadline - monotonic()), 0.001)
         until = monotonic() + limit
         sockets: set[socket.socket] = set()
 
@@ -139,18 +166,24 @@ class HttpClient:
                 self._sockets.update(sockets)
 
         # httpx waits as long as this for each piece of the headers anew.
-        timer = Timer(limit, _shut, [sockets])
-        timer.daemon = True
-        timer.start()
+        timer = _timer(limit, sockets)
+        reply: _Reply | None = None
         try:
             with _translated(limit), self._request(path, body, limit, trace) as response:
                 timer.cancel()
                 chunks = _bounded(response.iter_raw(), most, until)
                 if not response.is_success:
                     _refuse(response, b"".join(chunks))
-                yield response, chunks
+                coding = response.headers.get("content-encoding", "identity")
+                if coding.lower() != "identity":
+                    raise ServerFault(
+                        ErrorKind.MALFORMED, f"the answer is compressed ({coding}), which was not asked for"
+                    )
+                reply = _Reply(response.headers.get("content-type", ""), chunks, sockets, [])
+                yield reply
         finally:
-            timer.cancel()
+            for pending in (timer, *(reply.timers if reply else ())):
+                pending.cancel()
             self._sockets.difference_update(sockets)
 
     def _request(self, path: str, body: JsonObject | None, limit_s: float, trace: Any) -> Any:
@@ -170,6 +203,27 @@ class HttpClient:
         return self._http.stream(
             method, url, content=content, headers=headers, timeout=limits, extensions={"trace": trace}
         )
+
+
+class _Reply(NamedTuple):
+    """The type and the bytes of a response, its connections, and the timers that would close them."""
+
+    kind: str
+    chunks: Iterator[bytes]
+    sockets: set[socket.socket]
+    timers: list[Timer]
+
+    def end_after(self, seconds: float) -> None:
+        """Close the connection if it is still open after some seconds."""
+        if not self.timers:
+            self.timers.append(_timer(seconds, self.sockets))
+
+
+def _timer(seconds: float, sockets: set[socket.socket]) -> Timer:
+    timer = Timer(seconds, _shut, [sockets])
+    timer.daemon = True
+    timer.start()
+    return timer
 
 
 def _shut(sockets: set[socket.socket]) -> None:
@@ -221,56 +275,22 @@ def _refuse(response: httpx.Response, body: bytes) -> NoReturn:
         )
     if status in (401, 403):
         raise RigError(f"the server wants a key ({status}); --key-from VARIABLE names where it is")
-    is_too_long = status in (400, 413) and any(sign in text.lower() for sign in _TOO_LONG)
-    kind = ErrorKind.CONTEXT if is_too_long else ErrorKind.HTTP_STATUS
-    raise ServerFault(kind, f"status {status}: {text}", status)
+    is_context = status in (400, 413) and is_too_long(text)
+    kind = ErrorKind.CONTEXT if is_context else ErrorKind.HTTP_STATUS
+    retry_after = _seconds(response.headers.get("retry-after"))
+    wish = f"; it asks to wait {retry_after:g} s" if retry_after and retry_after > LOADING_S else ""
+    raise ServerFault(kind, f"status {status}: {text}{wish}", status, retry_after)
 
 
-def message_of(body: bytes) -> str:
-    """Return the reason from the body of an error, in any of the shapes that servers use."""
-    try:
-        value: Any = _parsed(body)
-    except ServerFault:
-        return body[:200].decode("utf-8", "replace")
-    error = value.get("error", value) if isinstance(value, Mapping) else value
-    message = error.get("message", error.get("type")) if isinstance(error, Mapping) else error
-    kind = error.get("type") if isinstance(error, Mapping) else None
-    return " ".join(str(part) for part in (message, f"({kind})" if kind else "") if part)[:300]
-
-
-def _parsed(body: bytes) -> Json:
-    try:
-        value: Json = json.loads(body)
-        return value
-    except (ValueError, RecursionError) as error:
-        begin = body[:60].decode("utf-8", "replace")
-        raise ServerFault(ErrorKind.MALFORMED, f"not JSON: {begin!a}") from error
-
-
-def _object(body: bytes) -> JsonObject:
-    value = _parsed(body)
-    if not isinstance(value, dict):
-        raise ServerFault(ErrorKind.MALFORMED, f"not a JSON object: {body[:60].decode('utf-8', 'replace')!a}")
-    if error := value.get("error"):
-        message = message_of(json.dumps(error).encode())
-        raise ServerFault(ErrorKind.HTTP_STATUS, f"an error in the answer: {message}")
-    return value
-
-
-def _events(chunks: Iterator[bytes]) -> Iterator[JsonObject]:
-    """Yield the data of server-sent events as JSON objects, up to `[DONE]` or the end."""
-    rest = bytearray()
-    for chunk in chunks:
-        rest += chunk
-        if len(rest) > LONGEST_LINE + len(chunk):
-            raise ServerFault(ErrorKind.MALFORMED, f"an event has over {LONGEST_LINE:,} bytes")
-        if b"\n" not in chunk:
-            continue
-        *lines, last = bytes(rest).split(b"\n")
-        rest = bytearray(last)
-        for line in lines:
-            name, _, value = line.strip().partition(b":")
-            if name == b"data" and value.strip() == b"[DONE]":
-                return
-            if name in (b"data", b"error") and value.strip():
-                yield _object(value if name == b"data" else b'{"error": ' + value + b"}")
+def _seconds(text: str | None) -> float | None:
+    """Return the seconds of a `Retry-After`, which are a number or a date; None if it is neither."""
+    if text is None:
+        return None
+    with suppress(ValueError, OverflowError):
+        seconds = float(text)
+        return max(seconds, 0.0) if math.isfinite(seconds) else None
+    with suppress(ValueError, OverflowError, TypeError):
+        date = parsedate_to_datetime(text)
+        date = date if date.tzinfo else date.replace(tzinfo=UTC)
+        return max(round((date - datetime.now(UTC)).total_seconds(), 1), 0.0)
+    return None

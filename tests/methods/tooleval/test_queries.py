@@ -331,3 +331,4 @@ def test_all_tools_can_be_on_offer(queries: dict[str, Query]) -> None:
     settings = replace(ToolEval().settings(_DEFAULTS), tools="all")
     request = ToolEval().opening(queries["later-alarm"], settings, "assistant")
     assert (len(request.tools), request.tools_are_shared) == (29, True)
+    assert request.now == queries["later-alarm"].now
