@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 _NETWORK = option("Let MCP servers use your network.")
+_MOST_NOTES = 100
+"""The most lines on what a grammar does not hold; a large schema can have thousands."""
 _STARTER = Path(__file__).parent / "starter"
 _FIRST = (
     "# Say what the user says, and which calls are due; `rig check --record` fills in what they return.\n"
@@ -319,8 +321,11 @@ def check_tools(toolbox: str = argument("NAME|DIR")) -> int:
             lines.append(f"{where}{tool.name}: has no description; a model cannot tell what it is for")
     listing = place / LISTING
     declared = read_listing(listing).notes if listing.is_file() else ()
-    for line in (*lines, *declared, *(f"{where}{note}" for note in dict.fromkeys(notes))):
+    notes = list(dict.fromkeys(notes))
+    for line in (*lines, *declared, *(f"{where}{note}" for note in notes[:_MOST_NOTES])):
         say(one_line(line))
+    if len(notes) > _MOST_NOTES:
+        say(f"{where}and {len(notes) - _MOST_NOTES} more that a grammar does not hold")
     say(f"{box.name}: {counted(len(box.tools), 'tool')}, {counted(len(lines), 'fault', 'no')}")
     return bool(lines)
 

@@ -225,7 +225,8 @@ class ParameterReader:
                 ):
                     self._note(place, f"not held to: {word[:60]}")
             elif word in vocabulary.SCHEMAS:
-                # One of additional members says nothing more where it says nothing.
+                if word == "additionalProperties" and value in (True, {}):
+                    continue  # as without it
                 step = {"items": "[]", "additionalProperties": ".*"}.get(word, f".{word}")
                 node[word] = value if isinstance(value, bool) else self._node(value, place.inside(step))
             elif word in vocabulary.SCHEMA_LISTS:

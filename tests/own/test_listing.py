@@ -174,6 +174,7 @@ def test_objects_of_which_nothing_is_declared_are_taken(tmp_path: Path) -> None:
     assert found.parameters["properties"] == {
         **properties,
         "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+        "open": {"type": "object"},
     }
     narrowed = narrow(found.parameters, "f", formats=True)["properties"]
     assert narrowed["none"]["additionalProperties"] is False

@@ -319,6 +319,8 @@ def _type(schema: JsonObject) -> str:
         return " or ".join(map(json_text, schema["enum"]))
     if schema.get("type") == "array" and "items" in schema:
         return f"list of {_type(schema['items'])}"
+    if not schema.keys() - {"description", "title", "default", "examples"}:
+        return "any value"
     if schema.get("type") == "object" or not isinstance(schema.get("type"), str):
         return json_text(without_keys(schema, ("description", "x-format", "title")))
     return str(schema["type"])
