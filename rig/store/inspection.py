@@ -120,7 +120,7 @@ def limited(database: Database, watch: Callable[[], object] = lambda: None) -> I
 
     def is_over() -> bool:
         watch()
-        return time.thread_time() > deadline
+        return bool(time.thread_time() > deadline)
 
     database.conn.set_progress_handler(is_over, _OPERATIONS)
     try:
