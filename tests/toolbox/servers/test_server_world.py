@@ -278,11 +278,11 @@ def test_a_vandal_leaks_nothing_into_the_next_turn(play: Play, calls: int) -> No
 
 
 def test_a_name_that_rig_gave_can_be_a_tools_own() -> None:
-    listed = {"one": [{"name": name, "inputSchema": {}} for name in ("a b", "a:b", "a_b_2", "a_b")]}
+    listed = {"one": [{"name": name, "inputSchema": {}} for name in ("a b", "a\tb", "a_b_2", "a_b")]}
     tools = _declared(Path("here"), listed).tools
     assert [(tool.name, tool.tool) for tool in tools] == [
         ("a_b", "a b"),
-        ("a_b_2", "a:b"),
+        ("a_b_2", "a\tb"),
         ("a_b_2_2", "a_b_2"),
         ("a_b_3", "a_b"),
     ]
