@@ -174,6 +174,7 @@ UNCLEAR = [
     ("会議は火曜日です。", "火曜日に会議があります。"),
     ("不能参加会议", "才能参加会议"),
     ("明天三点开会", "明天五点开会"),
+    ("The shop closes at 2 pm. Il a deux enfants.", "The shop closes at 2 pm. Il a trois enfants."),
     ("Je ne viendrai pas jeudi.", "Je viendrai jeudi."),
     ("Đón bé lúc bốn giờ", "Đón bé lúc năm giờ"),
     ("我周五去上海。", "I go to Shanghai on Friday."),

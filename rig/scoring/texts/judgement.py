@@ -31,9 +31,7 @@ MAX_CLAUSES = 160
 """The most clauses that only one text has. With more, the texts are too different to be compared."""
 MAX_TEXT = 1_000_000
 LONG = 25
-"""The most words of a text that is as much alike as its least passage. In longer ones a passage may stand
-beside the wrong one, so the whole texts count as much: of 30 pairs that say the same, 9 were rejected, now 3.
-"""
+"""The most words of a text that is as alike as its least passage; longer ones count as much as a whole."""
 LEAST = 1e-4
 """The least likelihood that tells anything."""
 LONGEST_REASON = 100
@@ -87,6 +85,7 @@ Likeness = Callable[[Residue], float]
 """Returns how alike the remaining words of two clauses are, from 0 to 1."""
 SAME = TextJudgement(Meaning.SAME, 1.0)
 UNREAD_TEXT = TextJudgement(Meaning.UNCLEAR, 0.0, UNREAD)
+UNREAD_CLAUSE = Finding(Meaning.UNCLEAR, "in a language that is not read")
 TOO_LONG = TextJudgement(Meaning.UNCLEAR, 0.0, "not clear: too long to read")
 
 
@@ -130,6 +129,8 @@ def judge(
     clauses = tuple(comparison.clauses())
     findings = [*around(first_text, second_text), *least, *comparison.findings]
     findings = [finding for finding in findings if finding.meaning is not Meaning.SAME]
+    if comparison.is_unread and all(one.meaning is Meaning.UNCLEAR or one.is_open for one in findings):
+        return replace(UNREAD_TEXT, clauses=clauses)
     if reader is not None:
         passages = comparison.passages()
         is_long = max(len(body.split()) for body in bodies) > LONG
@@ -203,6 +204,8 @@ class _Comparison:
     lists: list[Group] = field(default_factory=list)
     """Groups in which only the items of a list have changed places."""
     heads: set[tuple[str, ...]] = field(default_factory=set)
+    is_unread: bool = False
+    """Whether a clause in a language that nobody reads has other words."""
     is_told_elsewhere: bool = False
     """Whether other arguments, which no reader sees, say something that only one text says."""
 
@@ -308,6 +311,9 @@ class _Comparison:
 
     def _judged(self, group: Group, remains: Residue) -> Finding:
         """Return what a group of clauses means: the gravest finding about what remains."""
+        if any(is_foreign(text, is_name=self.kind.place) for text in self._shown(group)):
+            self.is_unread = self.is_unread or any(remains.left)
+            return UNREAD_CLAUSE if any(remains.left) else Finding(Meaning.SAME, "the same words")
         findings = list(self._structure(group, remains))
         if group.is_left_over and len(group.first) != len(group.second):
             # An extra clause says something more, however alike the rest is.
