@@ -81,7 +81,7 @@ def _flag(parameter: click.Parameter) -> str:
     return max(parameter.opts, key=len) if is_option else parameter.make_metavar(click.get_current_context())
 
 
-def _number(kind: click.ParamType) -> str:
+def _number(kind: object) -> str:
     """Return which numbers a type takes, in words; empty if it takes others than numbers."""
     if isinstance(kind, click.IntRange | click.FloatRange):
         noun = "a whole number" if isinstance(kind, click.IntRange) else "a number"
