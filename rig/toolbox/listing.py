@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rig.budget import Budget
 from rig.calls import Json, JsonObject
 from rig.documents import DocumentPart, read
 from rig.errors import RigError
 from rig.files import write
-from rig.toolbox.parameters import Budget, Overspent, ParameterReader
+from rig.toolbox.parameters import MOST_IN_FILE, ParameterReader
 from rig.toolbox.rules import Rule, simple
 from rig.toolbox.spec import FREE_TEXT, NAME_REGEX, Match, Response, Tool
 
@@ -114,7 +115,7 @@ def listing_of(document: DocumentPart) -> Listing:
     tools: dict[str, ToolDeclaration] = {}
     notes: list[str] = []
     left_out: list[str] = []
-    budget = Budget()
+    budget = Budget(document.place, values=MOST_IN_FILE)
     for part in _tools(document, notes):
         try:
             form, tool = _declaration(part, notes, budget)
@@ -189,11 +190,10 @@ def _declaration(part: DocumentPart, notes: list[str], budget: Budget) -> tuple[
         parameters = reader.parameters()
     except RigError as error:
         if budget.is_spent:
-            raise RigError(f"{part.place}: {error}; keep fewer tools in one file") from error
+            raise
         # Without the file's place on this machine: the line is stored with runs.
-        place = f"{part.name}: " if isinstance(error, Overspent) else ""
         why = str(error).removeprefix(f"{part.file}: ")
-        raise Unreadable(f"{f'{name[:80]}: ' if name else ''}{place}{why}") from error
+        raise Unreadable(f"{f'{name[:80]}: ' if name else ''}{why}") from error
     notes += reader.notes
     description = inner["description"].value if "description" in inner else ""
     hints = outer["annotations"].value if "annotations" in outer else None

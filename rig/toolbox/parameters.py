@@ -9,9 +9,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
-from time import thread_time
+from math import ceil
 from urllib.parse import unquote
 
+from rig.budget import Budget
 from rig.calls import Json, JsonObject
 from rig.documents import DocumentPart
 from rig.errors import RigError
@@ -22,6 +23,8 @@ from rig.toolbox.vocabulary import ANNOTATIONS, BY_TYPE, DOCUMENTATION, HIGHEST,
 
 DEEPEST = 40
 """The most levels of schemas inside each other: a validator recurses several calls for each."""
+MOST_IN_FILE, MOST_IN_TOOL = 1_500_000, 60_000
+"""The most values that the schemas of a file and of one tool stand for, once all is written out."""
 _MOST_REFERENCES = 6
 """The most references that are written out inside each other; further ones stay, into `$defs`."""
 _MOST_OPTIONS = 16
@@ -34,41 +37,6 @@ _OUTSIDE = frozenset(
 """Words of alternatives that only say which members belong together."""
 _IMPLIED = ("object", "array", "string", "number")
 """The types that other words speak of, where a schema names none."""
-
-
-class Overspent(RigError):
-    """A file asks for more than the reading of it may cost."""
-
-
-class Budget:
-    """What may still be spent on reading tools: values that are looked at or repeated, and processor time.
-
-    Everything that is spent on one tool is spent on its file as well.
-    """
-
-    TOOL, FILE, SECONDS = 60_000, 1_500_000, 10.0
-
-    def __init__(self, values: float = FILE, whole: "Budget | None" = None) -> None:
-        self._left = values
-        self._whole = whole
-        self._until = thread_time() + self.SECONDS
-
-    def of_tool(self) -> "Budget":
-        """Return the budget of one tool of the file."""
-        return Budget(self.TOOL, self)
-
-    @property
-    def is_spent(self) -> bool:
-        """Whether nothing is left for anything else of the file."""
-        return self._left < 0 or thread_time() > self._until
-
-    def spend(self, values: float) -> None:
-        """Spend so many values. Raises Overspent once there are none left."""
-        self._left -= values
-        if self._whole is not None:
-            self._whole.spend(values)
-        if self.is_spent:
-            raise Overspent("its schemas are too large once references and alternatives are written out")
 
 
 def weight(value: Json) -> float:
@@ -105,11 +73,14 @@ class _Place:
 
 
 class ParameterReader:
-    """A reader of the schema of one tool. `notes` are lines on words in it that rig does not know."""
+    """A reader of the schema of one tool; `whole` is the budget of its file.
 
-    def __init__(self, root: DocumentPart, budget: Budget | None = None) -> None:
+    `notes` are lines on words in the schema that rig does not know.
+    """
+
+    def __init__(self, root: DocumentPart, whole: Budget | None = None) -> None:
         self._root = root
-        self._budget = (budget or Budget()).of_tool()
+        self._budgets = Budget(root.place, values=MOST_IN_TOOL), whole or Budget(root.place)
         self._names: dict[str, str] = {}
         """The names in `$defs` of the schemas that hold themselves, by reference."""
         self.notes: list[str] = []
@@ -256,7 +227,7 @@ class ParameterReader:
 
     def _is_pattern(self, pattern: str, place: _Place) -> bool:
         """Return whether a pattern can be used; one that cannot is noted."""
-        self._budget.spend(len(pattern) + size_of(pattern) * _PER_STATE)
+        self._spend(len(pattern) + size_of(pattern) * _PER_STATE)
         fault = fault_of(as_python(pattern))
         if fault is not None:
             self._note(place, f"not held to: the pattern {pattern[:60]!r} ({fault})")
@@ -269,7 +240,7 @@ class ParameterReader:
             vocabulary.SCHEMAS | vocabulary.SCHEMA_LISTS | vocabulary.SCHEMA_MAPS | {"oneOf", *ANNOTATIONS}
         )
         plain = sum(weight(value) for word, value in raw.items() if word not in inner)
-        self._budget.spend(_PER_SCHEMA + len(raw) + plain)
+        self._spend(_PER_SCHEMA + len(raw) + plain)
         try:
             schema = vocabulary.normal(raw)
         except ValueError as error:
@@ -277,7 +248,7 @@ class ParameterReader:
         for word in ("title", "description"):
             if not isinstance(schema.get(word, ""), str):
                 del schema[word]
-        self._budget.spend(sum(weight(list(schema.get(word, ()))) for word in vocabulary.SCHEMA_MAPS))
+        self._spend(sum(weight(list(schema.get(word, ()))) for word in vocabulary.SCHEMA_MAPS))
         return schema
 
     def _followed(self, raw: Json, place: _Place) -> tuple[JsonObject, _Place, str | None]:
@@ -401,6 +372,11 @@ class ParameterReader:
             # The reference itself is not followed: by now it has a name.
             yield name, self._node(self._target(reference, place), place)
             number += 1
+
+    def _spend(self, values: float) -> None:
+        """Spend values of the tool, and of its file."""
+        for budget in self._budgets:
+            budget.spend(ceil(values))
 
     def _note(self, place: _Place, what: str) -> None:
         self.notes.append(f"{self._root.place}: {place.where[:200] or 'parameters'}: {what}")
