@@ -1,6 +1,7 @@
 """What to type instead: click's messages say what is wrong, and these also what would be right."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import click
 
@@ -81,7 +82,7 @@ def _flag(parameter: click.Parameter) -> str:
     return max(parameter.opts, key=len) if is_option else parameter.make_metavar(click.get_current_context())
 
 
-def _number(kind: click.ParamType) -> str:
+def _number(kind: click.ParamType[Any]) -> str:
     """Return which numbers a type takes, in words; empty if it takes others than numbers."""
     if isinstance(kind, click.IntRange | click.FloatRange):
         noun = "a whole number" if isinstance(kind, click.IntRange) else "a number"

@@ -197,7 +197,6 @@ def command(
     to the run store. With --grader upstream, calls are matched and executed the way ToolTalk's own code does
     it.
     """
-    from rig.rescore.reexecute import reexecute
     from rig.rescore.setups import setup_for_files
     from rig.scoring import answers_file
 
@@ -219,7 +218,7 @@ def command(
 def _score_files(
     place: Path, setups: list[tuple[Method, Setup]], reexecute: bool, as_json: bool
 ) -> list[ScoredGroup]:
-    from rig.rescore.reexecute import reexecute, require_world
+    from rig.rescore.reexecute import require_world
     from rig.rescore.stored import score_files
     from rig.store import GraderInfo
 
@@ -259,7 +258,7 @@ def _print_groups(groups: list[ScoredGroup]) -> None:
 def _score_run(
     text: str, store: Path, options: dict[str, Any], reexecute: bool, as_json: bool
 ) -> list[ScoredGroup]:
-    from rig.rescore.reexecute import reexecute, require_world
+    from rig.rescore.reexecute import require_world
     from rig.rescore.setups import setup_of
     from rig.rescore.stored import score_run
     from rig.store import Runs
