@@ -65,6 +65,7 @@ class Player(Control):
         self._stepping = False
         self._sought: Where | None = None
         self._is_sought = False
+        self._is_end_sought = False
         self.slept_s = 0.0
         """The seconds of the current turn that have passed in `sleep`."""
         self.until: Where | None = None
@@ -118,6 +119,12 @@ class Player(Control):
         with self._changed:
             self._sought, self._is_sought = where, True
             self._changed.notify_all()
+
+    def seek_end(self) -> None:
+        """Continue from the end of what is stored, which for a finished run is its end."""
+        with self._changed:
+            self._is_end_sought = True
+            self.seek(None)
 
     @property
     def is_paced(self) -> bool:
@@ -210,7 +217,7 @@ class Player(Control):
                 except Sought:
                     with self._changed:
                         self.until, self._sought, self._is_sought = self._sought, None, False
-                    self._at_end = False
+                        self._at_end, self._is_end_sought = self._is_end_sought, False
                 except Stopped:
                     return follower.run()
 

@@ -375,7 +375,8 @@ class WatchScreen(RunScreen, inherit_bindings=False):
     """The screen of a run that a player replays. Leaving ends the replay, never the run."""
 
     SUBJECT = "A run watched again, or from elsewhere"
-    KEYS = (keys.REPLAY, *RunScreen.KEYS[1:])
+    # Nobody plays a role in a replay.
+    KEYS = (keys.REPLAY, *(section for section in RunScreen.KEYS[1:] if section is not keys.PERSON))
 
     def __init__(self, replay: Replay) -> None:
         super().__init__(replay)
@@ -423,6 +424,12 @@ class WatchScreen(RunScreen, inherit_bindings=False):
 
     def action_seek_start(self) -> None:
         self._seek(None)
+
+    def action_seek_end(self) -> None:
+        self.player.seek_end()
+        self.player.resume()
+        self.following = True
+        self.show_state()
 
     def _seek(self, where: Where | None) -> None:
         self.player.seek(where)
