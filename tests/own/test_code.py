@@ -71,7 +71,8 @@ def respond(made: Simulator, name: str, **arguments: Any) -> Any:
 
 def test_docstrings_keep_their_paragraphs_and_lists(folder: Make) -> None:
     doc = "Find notes\n    that match.\n\n    Ways:\n    - by word\n    - by day\n    1. first\n    2. then"
-    code = f'from rig.toolbox import tool\n\n\n@tool\ndef find(word: str) -> list:\n    """{doc}"""\n    return []\n'
+    head = "from rig.toolbox import tool\n\n\n@tool\ndef find(word: str) -> list:"
+    code = f'{head}\n    """{doc}"""\n    return []\n'
     [find] = find_toolbox(str(folder(code=code))).tools.values()
     assert find.description == "Find notes that match.\n\nWays:\n- by word\n- by day\n1. first\n2. then"
 
