@@ -21,6 +21,7 @@ RANKS = {
     "rig.errors": (0, 0),
     "rig.times": (0, 0),
     "rig.folders": (0, 0),
+    "rig.budget": (0, 1),
     "rig.files": (0, 2),
     "rig.opening": (0, 1),
     "rig.plugins": (0, 1),

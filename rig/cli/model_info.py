@@ -10,12 +10,12 @@ from rig.cli.output import print_facts, print_json, print_table, say
 from rig.displays.texts import file_size, millions
 from rig.engine.core.settings import EngineSettings
 from rig.engine.core.template import ChatTemplate, TemplateError, probing
-from rig.engine.core.variables import find_variables
 from rig.engine.files.adapters import AdapterInfo
 from rig.engine.files.info import GgufInfo
 from rig.engine.files.registry import Entry, family_of, template_of
 from rig.engine.formats.detection import Native, Unsupported, native_of
 from rig.engine.formats.form import NativeFormat
+from rig.engine.formats.probe import find_variables
 from rig.engine.formats.shape import ID, INDEX
 from rig.engine.grammar.language import Tags
 from rig.errors import RigError, counted

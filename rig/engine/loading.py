@@ -11,11 +11,9 @@ from rig.calls import JsonObject
 from rig.engine import grammar
 from rig.engine.core import llama
 from rig.engine.core.llama import LlamaModel
-from rig.engine.core.settable import assignments
 from rig.engine.core.settings import DEFAULT_CONTEXT, DEFAULT_THOUGHTS, DRAFTS, EngineSettings, Sampling
 from rig.engine.core.template import ChatTemplate, TemplateError
 from rig.engine.core.tokenizer import Tokenizer
-from rig.engine.core.variables import check_variables
 from rig.engine.decoding.drafting import MOST, NOISE, WORTH_CPU, WORTH_GPU, Drafter, open_draft_model
 from rig.engine.engine import LlamaCppModel
 from rig.engine.files.caches import sha256_of
@@ -23,10 +21,11 @@ from rig.engine.files.info import GgufInfo, inspect
 from rig.engine.files.registry import resolve, template_source
 from rig.engine.files.sampling import author_of, sampling_of
 from rig.engine.formats.form import FormatChoice, choose
+from rig.engine.formats.probe import check_variables
 from rig.engine.memory.fit import LoadedModel, load_here
 from rig.engine.memory.weights import check_loads
 from rig.engine.prompt import PromptBuilder
-from rig.engine_options import AUTO
+from rig.engine_options import AUTO, assignments
 from rig.errors import RigError
 from rig.models import Notify
 from rig.options import engine_fingerprint

@@ -12,8 +12,8 @@ from rig import engine, methods, opening, plugins
 from rig.calls import JsonObject
 from rig.cluster import loader_on
 from rig.engine import EngineSettings
-from rig.engine.core.settable import arms_of
 from rig.engine.core.settings import DRAFTS
+from rig.engine_options import arms_of
 from rig.errors import RigError, did_you_mean
 from rig.methods.base import Method, Settings
 from rig.metrics import NO_REMARK, Remark

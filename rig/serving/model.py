@@ -10,14 +10,14 @@ from time import monotonic, perf_counter, sleep
 from typing import Any, TypeAlias
 
 from rig.calls import Json, JsonObject
-from rig.engine.core.settable import assignments
 from rig.engine.core.settings import DEFAULT_THOUGHTS, EngineSettings
 from rig.engine.core.template import ChatTemplate
-from rig.engine.core.variables import check_variables
 from rig.engine.files.sampling import sampling_for_server
 from rig.engine.formats import leaks
 from rig.engine.formats.base import AnswerFormat, PlainFormat, RigFormat, prediction
+from rig.engine.formats.probe import check_variables
 from rig.engine.prompt import conversation
+from rig.engine_options import assignments
 from rig.errors import SERVER, ErrorKind, RigError, counted
 from rig.models import (
     Model,

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import tiny_gguf
 
-from rig.engine.core.settable import arms_of, assignments
 from rig.engine.core.template import ChatMessage, ChatTemplate
-from rig.engine.core.variables import check_variables, find_variables
 from rig.engine.formats.detection import native_of
+from rig.engine.formats.probe import check_variables, find_variables
+from rig.engine_options import arms_of, assignments
 from rig.errors import RigError
 
 TALK = (
