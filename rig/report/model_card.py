@@ -64,7 +64,9 @@ def card_of(runs: Runs, address: str, question: ComparisonOptions) -> JsonObject
 def _card(runs: Runs, run: StoredRun, arm: ArmResult, comparison: Comparison) -> JsonObject:
     cells = runs.scored_cells(run, comparison.grader, [arm.position])
     sources = {(cell.suite, cell.conversation): cell.source for cell in cells}
-    pair = next((pair for pair in comparison.pairs if pair.arm == arm.label), None)
+    # A card's verdict can be computed again from its rows, which one on bounds alone cannot.
+    told = (pair for pair in comparison.pairs if pair.won is not None)
+    pair = next((pair for pair in told if pair.arm == arm.label), None)
     notes = [*comparison.notes, *contention_notes([(arm.label, arm.speed, arm.fingerprint)])]
     written = sha256()
     for row in runs.view("steps", run):
