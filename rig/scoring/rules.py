@@ -12,7 +12,7 @@ from rig.scoring.texts import Meaning, beside
 from rig.toolbox.rules import NESTED, Rule, TrueCall, nested_texts
 from rig.toolbox.spec import FREE_TEXT, Equality, Response, Text, Tool
 from rig.toolbox.toolbox import Toolbox
-from rig.toolbox.values import ABSENT, alike, is_nothing, typed, written
+from rig.toolbox.values import ABSENT, alike, is_nothing, typed, value_pairs
 
 
 class Rules:
@@ -172,7 +172,7 @@ class Rules:
     def _values(
         self, name: str, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall
     ) -> Iterator[tuple[Json, Json]]:
-        both = written(tool.parameters, name, truth.arguments, predicted.arguments)
+        both = value_pairs(tool.parameters, name, truth.arguments, predicted.arguments)
         return islice(both, 1) if self.toolbox.ignores_extras else both
 
     def _texts(self, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall) -> Iterable[Difference | None]:

@@ -27,7 +27,7 @@ from rig.toolbox.server_config import CONFIG
 from rig.toolbox.servers import LIVE, ServerUse, holds_servers, load_servers, of_command
 from rig.toolbox.spec import FREE_TEXT, Tool, ToolError
 from rig.toolbox.toolbox import Toolbox
-from rig.toolbox.values import written
+from rig.toolbox.values import value_pairs
 from rig.toolbox.world import RECORDED_CALLS, World
 
 DONE: Mapping[str, Json] = {"status": "ok"}
@@ -118,7 +118,7 @@ def _fits(declared: ToolDeclaration, true: JsonObject, arguments: JsonObject) ->
     expected, ruled = true["arguments"], {name: rules.parse(rule) for name, rule in true["match"].items()}
     for name in {**expected, **ruled}:
         rule = ruled.get(name) or declared.match.get(name) or Rule("exact")
-        both = written(declared.parameters, name, expected, arguments)
+        both = value_pairs(declared.parameters, name, expected, arguments)
         if not rule.is_text and not any(rule.agrees(*values) for values in both):
             return False
     return True

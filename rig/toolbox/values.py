@@ -104,7 +104,7 @@ def filled(schema: Json, value: Json) -> Json:
     return whole
 
 
-def written(
+def value_pairs(
     schema: JsonObject, name: str, expected: JsonObject, got: JsonObject
 ) -> Iterator[tuple[Json, Json]]:
     """Yield the values of an argument in two calls, as they are written and with the schema's defaults."""
