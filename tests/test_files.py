@@ -221,9 +221,9 @@ def test_what_would_never_end_is_refused_unread(tmp_path: Path) -> None:
         (b"x" * ((1 << 20) + 1), "larger than 1 MiB"),
         (b"\xff", "not UTF-8"),
         (b"{", "not JSON"),
-        (b"[" * 5000, "not JSON"),
+        (b"[" * 5000, "nested too deeply"),
         (b"[" * (DEEPEST + 1) + b"]" * (DEEPEST + 1), "nested deeper than 500 levels"),
-        (b'{"a":' * 980 + b"1" + b"}" * 980, "nested deeper than|not JSON"),
+        (b'{"a":' * 980 + b"1" + b"}" * 980, "nested deeper than|nested too deeply"),
     ],
 )
 def test_what_is_no_json_to_be_worked_with_is_one_line(tmp_path: Path, data: bytes, fault: str) -> None:

@@ -48,7 +48,7 @@ def test_json_is_read_as_it_is(tmp_path_factory: pytest.TempPathFactory, value: 
     ("text", "fault"),
     [
         ("a: 1\nb: 2\na: 3\n", "file.yaml, line 3: the name 'a' appears twice"),
-        ("a: [1, 2\nb: 3\n", "file.yaml, line 2: not YAML"),
+        ("a: [1, 2\nb: 3\n", "file.yaml, line 1: not YAML"),
         ("a: !!python/object:os.system x\n", "line 1: the tag 'tag:yaml.org,2002:python/object:os.system'"),
         ("a: &x [1]\nb:\n  <<: *x\n", "line 3: merge keys (<<) are not read"),
         ("a: &x\n  b: *x\n", "line 2: an anchor holds itself"),

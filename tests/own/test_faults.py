@@ -74,7 +74,7 @@ def test_what_a_grammar_cannot_hold_refuses_nothing(rig: Rig, folder: Make, name
 
 
 TALKS: dict[str, tuple[str, str]] = {
-    "no YAML": ("- user: [1\n- x: 2\n", "one.yaml, line 2: not YAML"),
+    "no YAML": ("- user: [1\n- x: 2\n", "one.yaml, line 1: not YAML"),
     "an unknown tool": ("- user: x\n  calls:\n    - lose: {}\n", "one.yaml, line 3"),
     "an unknown argument": ("- user: x\n  calls:\n    - find: {who: me}\n", "one.yaml, line 3"),
     "a rule in a rule": (

@@ -98,7 +98,7 @@ def _faults(path: Path, conversation: Conversation, places: list[str], simulator
         if (refusal := refused(tool, truth.arguments, undeclared=True)) is not None:
             needs = any(name not in truth.arguments for name in truth.rules)
             hint = " Give its rule an example." if needs else ""
-            if " string" in refusal and path.suffix in YAML_ENDINGS:
+            if "must be a string" in refusal and path.suffix in YAML_ENDINGS:
                 hint = " Put quotes around it."
             yield f"{place}: {refusal}{hint}"
             return
