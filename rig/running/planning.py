@@ -263,6 +263,9 @@ def plan_tasks(
     check_writable(store)
     if not tasks:
         raise RigError("the suite holds no conversation; write one into its files")
+    for task in tasks:
+        if any("\ud800" <= character <= "\udfff" for character in task.name):
+            raise RigError(f"{task.name!a}: a task's name holds half of a surrogate pair, which no text has")
     chosen = select(tasks, options.only, options.limit, options.part, options.without)
     if options.sweep:
         option, levels = sweeping.swept(options.sweep)

@@ -62,6 +62,15 @@ def test_a_conversation_that_calls_what_it_forbids_is_a_fault(tmp_path: Path) ->
     assert "line 1: must_not_call: renew is called in this conversation" in line
 
 
+def test_half_a_character_in_a_name_is_a_fault(tmp_path: Path) -> None:
+    assert faults(tmp_path, "") == ()
+    (tmp_path / "conversations" / "b.json").write_text('[{"name": "a\\ud800", "turns": [{"user": "Hi"}]}]')
+    toolbox = load_folder(tmp_path)
+    assert toolbox is not None
+    [line] = check_own(tmp_path / "conversations", toolbox).faults
+    assert "its name holds half of a surrogate pair" in line
+
+
 def test_a_whole_number_is_a_text(tmp_path: Path) -> None:
     assert faults(tmp_path, "- user: 42\n") == ()
 

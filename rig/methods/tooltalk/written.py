@@ -128,6 +128,8 @@ def call_parts(turn: DocumentPart) -> list[DocumentPart]:
 def _conversation(part: DocumentPart, name: str) -> JsonObject:
     fields = {} if isinstance(part.value, list) else part.known_fields(_CONVERSATION)
     name = fields["name"].text() if "name" in fields else name
+    if any("\ud800" <= character <= "\udfff" for character in name):
+        raise part.fault("its name holds half of a surrogate pair, which no text has; write the character")
     forbidden = fields["must_not_call"].texts() if "must_not_call" in fields else []
     turns = [entry for turn in turn_parts(part) for entry in _turn(turn, forbidden)]
     called = {call["request"]["api_name"] for turn in turns for call in turn.get("apis", ())}
