@@ -7,6 +7,7 @@
 PYTHON ?= python3
 MODEL ?= smollm2-135m-tools
 BENCHED := $(MODEL:smollm2-135m-tools=smollm2-135m)
+PULLED := $(filter $(shell sed -n 's/^name = "\(.*\)"/\1/p' models/registry.toml),$(MODEL))
 SUITE ?= easy
 ARGS ?=
 GPU ?=
@@ -29,19 +30,28 @@ CMAKE_vulkan := -DGGML_VULKAN=on
 ifeq ($(origin CMAKE_$(BUILD)),undefined)
 $(error GPU=$(BUILD) is not known; use cuda, metal, vulkan or cpu)
 endif
+# llama.cpp's helpers for its own programs (common) and its reader of images (mtmd) take more than half of the
+# compiler's time, and rig loads neither. llama-cpp-python forces common on; what CMake includes after that turns it off.
+WITHOUT := -DLLAVA_BUILD=OFF '-DCMAKE_PROJECT_llama.cpp_INCLUDE=$(CURDIR)/$(VENV)/llama.cmake'
 # pip keeps one compiled wheel per version, whatever it was compiled for: a build that was asked for is made anew.
 FROM_SOURCE := $(if $(GPU),--no-cache-dir --no-binary llama-cpp-python)
+
+BUILD_LOG := $(VENV)/llama-build.log
+# Of what the compiler says, only how far it is: Ninja writes [12/135] before a file, and Make [ 12%].
+SHOW_PROGRESS := match($$0, /^ *\[ *[0-9]+(\/[0-9]+|%)\]/) \
+	{ printf "\r  compiling llama.cpp %s", substr($$0, RSTART, RLENGTH); fflush(); n = 1 } END { if (n) print "" }
 
 .PHONY: run test test-all lint docs wheel bench setup
 .DELETE_ON_ERROR:
 
-# Set up, then evaluate the default model on the easy suite, live in the terminal.
+# Set up, then evaluate a model, or several, on the easy suite, live in the terminal.
 run: setup
 	@$(BIN)/rig run $(MODEL) --suite $(SUITE) $(ARGS)
 
-# Everything an evaluation needs: environment, llama.cpp, rig, and the default model, verified.
+# Everything an evaluation needs: environment, llama.cpp, rig, and the models, verified. A file of your own, or a
+# server, is not in the registry and needs no pull.
 setup: $(VENV)/.rig
-	@$(BIN)/rig models pull smollm2-135m
+	$(if $(PULLED),@$(BIN)/rig models pull $(PULLED))
 
 # What takes about a second or less, with few examples of each property: a few minutes.
 test: setup $(VENV)/.dev
@@ -57,12 +67,12 @@ lint: $(VENV)/.dev
 	@$(BIN)/mypy
 
 # The documentation as a site in site/, with search; `rig docs` opens it.
-docs: $(VENV)/.dev
+docs: $(VENV)/.rig
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
 	@echo "built site/index.html; rig docs opens it"
 
 # rig as one file in dist/, for pipx or pip on another machine: with suites, world, registry, documentation and man pages.
-wheel: docs
+wheel: docs $(VENV)/.dev
 	@$(BIN)/python -m hatchling build --target wheel
 
 # The engine against its floor and its peers, on a quiet machine: about half an hour on 2 cores. See docs/lab/performance.md.
@@ -75,16 +85,21 @@ $(VENV)/.made:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
+$(LLAMA): SHELL := bash
 $(LLAMA): | $(VENV)/.made
-	@echo "Installing llama.cpp ($(BUILD)). If pip has no build of it yet this compiles for 5 to 7 minutes on 2 cores,"
-	@echo "and pip says nothing meanwhile; started $$(date +%H:%M:%S)."
+	@echo "Installing llama.cpp ($(BUILD)). If pip has no build of it yet, this compiles for 2 to 3 minutes on 2 cores,"
+	@echo "and longer for a GPU. What the compiler says goes to $(BUILD_LOG)."
 	@rm -f $(VENV)/.llama-*
+	@echo 'set(LLAMA_BUILD_COMMON OFF)' > $(VENV)/llama.cmake
 	$(if $(GPU),@$(BIN)/python -m pip uninstall -q -y llama-cpp-python)
-	CMAKE_ARGS="$(CMAKE_$(BUILD)) $$CMAKE_ARGS" $(PIP_INSTALL) $(FROM_SOURCE) llama-cpp-python
+	@set -o pipefail; CMAKE_ARGS="$(CMAKE_$(BUILD)) $(WITHOUT) $$CMAKE_ARGS" \
+		$(PIP_INSTALL) -v $(FROM_SOURCE) llama-cpp-python 2>&1 | tee $(BUILD_LOG) | awk '$(SHOW_PROGRESS)' || \
+		{ tail -n 20 $(BUILD_LOG); echo "llama.cpp could not be installed: $(BUILD_LOG) says why" >&2; exit 1; }
 	@touch $@
 
+# With mkdocs, so that `rig docs` can build its pages at the first use.
 $(VENV)/.rig: pyproject.toml constraints.txt $(LLAMA)
-	$(PIP_INSTALL) -e .
+	$(PIP_INSTALL) -e '.[docs]'
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.rig

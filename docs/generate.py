@@ -36,7 +36,9 @@ CHANGELOG = Path(__file__).parent.with_name("CHANGELOG.md")
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """All pages, with the changelog as one more."""
     text = CHANGELOG.read_text(encoding="utf-8").replace("](docs/", "](")
-    files.append(File.generated(config, "changelog.md", content=text))
+    # It has a word on everything, so a search would put it before the page that explains.
+    front = "---\nsearch:\n  boost: 0.2\n---\n"
+    files.append(File.generated(config, "changelog.md", content=front + text))
     return files
 
 

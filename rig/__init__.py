@@ -3,8 +3,10 @@
 From Python, `rig.open` reads a run store and `rig.run` evaluates models; docs/reference/api.md has all of it.
 """
 
-from importlib import import_module
-from typing import Any
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    # Nothing is imported before `rig.__main__` can handle Ctrl-C.
+    from typing import Any
 
 __version__ = "0.1.0"
 
@@ -29,10 +31,12 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     # Every process of rig imports this package, so the API is only loaded on its first use.
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
     return getattr(import_module("rig.api"), name)
 
 

@@ -6,7 +6,6 @@ returns, and neither is needed. Whatever you can put right raises `rig.RigError`
 command line prints. Stores are only read, so that a run in progress never waits for a notebook.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, fields
@@ -18,6 +17,7 @@ import click
 from markupsafe import escape
 
 from rig import paths
+from rig.budget import parse_json
 from rig.calls import JsonObject
 from rig.cli.options import click_option, require_one_suite
 from rig.cli.run import carry_out
@@ -31,6 +31,7 @@ from rig.displays.texts import printable
 from rig.displays.transcript import transcript_text
 from rig.errors import RigError as RigError
 from rig.errors import did_you_mean, meant
+from rig.metrics import in_other_forms
 from rig.options import TABLE
 from rig.running.planning import Options, plan
 from rig.store import Runs, StoredRun, Transcript
@@ -129,7 +130,7 @@ class PlayedStep(ConversationRecord):
     """A step of a conversation: a call, a reply, or an error. Names are those of the view `steps`.
 
     `turn` counts from 1, `step` from 0; times are in seconds. `match` and `bad_action` are None for steps
-    that are not calls.
+    that are not calls. `form` is that of a call: `own`, `leaked: ` or `broken: ` and its name, else empty.
     """
 
     turn: int
@@ -146,6 +147,7 @@ class PlayedStep(ConversationRecord):
     finish_reason: str
     raw: str
     reasoning: str
+    form: str
     match: bool | None
     bad_action: bool | None
     reason: str | None
@@ -160,7 +162,7 @@ def _step(row: Mapping[str, Any]) -> PlayedStep:
     """Return the step of a row of the view `steps`."""
     values = {part.name: row[part.name] for part in fields(PlayedStep)}
     present = {name for name, value in values.items() if value is not None}
-    values |= {name: json.loads(values[name]) for name in present & {"arguments", "response"}}
+    values |= {name: parse_json(values[name]) for name in present & {"arguments", "response"}}
     values |= {name: bool(values[name]) for name in present & {"match", "bad_action"}}
     return PlayedStep(**values)
 
@@ -199,9 +201,10 @@ class PlayedConversation(ConversationRecord):
 class PlayedArm(FlatRecord):
     """An arm of a run: a model with its settings, and its results.
 
-    `rates` are by the names of the method's metrics, from 0 to 1, empty if nothing is finished; `speed` has
-    tokens, seconds, rates and bytes by name. `fingerprint` is everything that can change an answer, `failure`
-    says why the arm could not go on.
+    `rates` are by the names of the method's metrics, from 0 to 1, empty if nothing is finished; `forms`
+    counts the calls that are in other forms than the family's own, `leaked: ` or `broken: ` and the form;
+    `speed` has tokens, seconds, rates and bytes by name. `fingerprint` is everything that can change an
+    answer, `failure` says why the arm could not go on.
     """
 
     run: str
@@ -209,6 +212,7 @@ class PlayedArm(FlatRecord):
     model: str | None
     rates: Mapping[str, float | None]
     conversations: int
+    forms: Mapping[str, int]
     failure: str | None
     speed: Mapping[str, Any]
     fingerprint: Mapping[str, Any]
@@ -368,6 +372,7 @@ class Store:
                 model=(arm.fingerprint or {}).get("model.file"),
                 rates=stored.declaration.rates(arm.rated) if arm.rated else {},
                 conversations=round(arm.counts.get("tasks", 0)),
+                forms=in_other_forms(arm.counts),
                 failure=arm.failure or arm.not_evaluated,
                 speed=arm.speed.as_json(),
                 fingerprint=arm.fingerprint or {},

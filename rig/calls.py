@@ -159,6 +159,10 @@ class Verdict(ByName):
     differences: tuple[Difference, ...] = ()
 
 
+UNREAD = "not clear: in a language that is not read"
+"""The note on two texts of which one is in a language that the judge of texts does not know."""
+
+
 @dataclass(frozen=True, slots=True)
 class Doubt(ByName):
     """Two texts that no rule can tell apart or equate, on which a match depends.

@@ -18,9 +18,6 @@ AT = "places"
 KEYS = "keys"
 """The table that sets the keys of the live views."""
 
-LARGEST = 1 << 20
-"""The most bytes of a file of settings."""
-
 
 @dataclass(frozen=True, slots=True)
 class Setting:
@@ -40,6 +37,13 @@ class Setting:
         """Return an error of one line that names the file and the setting."""
         return RigError(f"{self.file}: {self.name} {text}")
 
+    def not_of_folders(self) -> RigError:
+        """Return an error that says that only the user's own file sets this."""
+        return self.fault(
+            "is only read from your own file (`rig config` names it): a folder's file sets suites, limits,"
+            " sampling and names"
+        )
+
     def unknown(self, choices: Iterable[str], what: str) -> RigError:
         """Return an error that says that the last part of the path is not a known name."""
         article = "an" if what[0] in "aeiou" else "a"
@@ -54,7 +58,7 @@ def read_settings() -> dict[tuple[str, ...], Setting]:
     settings: dict[tuple[str, ...], Setting] = {}
     for file, is_users in zip(config_files(), (True, False), strict=True):
         if file.exists():
-            values = read_toml(file, LARGEST)
+            values = read_toml(file)
             settings |= {setting.path: setting for setting in _flat(values, (), file, is_users)}
     return settings
 
@@ -76,9 +80,6 @@ def set_places(settings: Mapping[tuple[str, ...], Setting]) -> None:
         setting = settings.get((AT, name))
         if setting is None:
             continue
-        if name in ("plugins", "cache") and not setting.is_users:
-            # The cache records which runs were started here, and rig runs the code of those again.
-            raise setting.fault("can run code, so it is only read from your own file (`rig config` names it)")
         if not isinstance(setting.value, str) or not setting.value or "\0" in setting.value:
             raise setting.fault("needs a path in quotes")
         place = setting.file.parent / expanded(setting.value)

@@ -8,24 +8,24 @@ is refused, and so is a key that appears twice.
 leniently where nothing depends on them.
 """
 
-import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from json import JSONDecodeError
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar, cast
 
 import yaml  # type: ignore[import-untyped]
 from pydantic import BaseModel, ConfigDict, FailFast, Field, TypeAdapter, ValidationError
 
+from rig.budget import DEEPEST, LARGEST_YAML, PLAIN, Budget
 from rig.calls import Json, JsonObject
 from rig.errors import RigError
-from rig.files import DEEPEST, LARGEST, PLAIN, read_text, values_at
+from rig.files import LARGEST, read_text
 
 LARGEST_JSON = 16 * 2**20
-LARGEST_YAML = 2**20
-"""The most bytes of a file. Reading YAML is slow."""
+"""The most bytes of a file."""
 MOST_VALUES = 200_000
 MOST_TEXT = 2**22
 """The most values of a YAML file, and characters in them, counting what anchors repeat each time."""
@@ -36,7 +36,7 @@ ENDINGS = (".json", *YAML_ENDINGS)
 Lines: TypeAlias = dict[tuple[str | int, ...], int]
 
 _WORDS: dict[str, Json] = {"": None, "~": None, "null": None, "true": True, "false": False}
-_INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})")
+_INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]{0,99})")
 _NUMBER = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})(\.[0-9]{1,18})?([eE][-+]?[0-9]{1,2})?")
 
 
@@ -90,12 +90,14 @@ class DocumentPart:
         return parts
 
     def text(self) -> str:
-        """Return a text that is not empty, or a number as text. Raises RigError for anything else."""
+        """Return a text that is not empty, or a whole number as text. Raises RigError for anything else."""
         value = self.value
-        if isinstance(value, int | float) and not isinstance(value, bool):
+        if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
         if not isinstance(value, str) or not value.strip():
-            raise self.fault(f"needs a text, not {_kind(value)}")
+            # Not as it reads: 1.50 would become 1.5.
+            hint = "; put quotes around it" if isinstance(value, bool | float) else ""
+            raise self.fault(f"needs a text, not {_kind(value)}{hint}")
         return value
 
     def flag(self) -> bool:
@@ -106,7 +108,7 @@ class DocumentPart:
 
     def texts(self) -> list[str]:
         """Return a list of texts; a single text becomes a list of one."""
-        return [self.text()] if isinstance(self.value, str) else [part.text() for part in self.items()]
+        return [part.text() for part in self.items()] if isinstance(self.value, list) else [self.text()]
 
 
 def read(file: Path) -> list[DocumentPart]:
@@ -116,35 +118,14 @@ def read(file: Path) -> list[DocumentPart]:
     return list(from_yaml(text, file)) if is_yaml else [DocumentPart(from_json(text, str(file)), file)]
 
 
-def from_json(text: str, where: str, *, lines: bool = True) -> Json:
-    """Read a JSON value. Raises RigError for names that appear twice, for NaN, and for too deep nesting.
-
-    With `lines`, errors name the line of the text.
-    """
-
-    def refuse(constant: str) -> Json:
-        raise RigError(f"{where}: {constant} is not a JSON number")
-
-    def once(pairs: list[tuple[str, Any]]) -> JsonObject:
-        value = dict(pairs)
-        if len(value) < len(pairs):
-            names = [name for name, _ in pairs]
-            twice = next(name for name in names if names.count(name) > 1)
-            raise RigError(f"{where}: the name {twice!r} appears twice in one object")
-        return value
-
+def from_json(text: str, where: str) -> Json:
+    """Read a JSON value. Raises RigError for names that appear twice, for NaN, and for too deep nesting."""
     try:
-        value = json.loads(text, object_pairs_hook=once, parse_constant=refuse)
-    except json.JSONDecodeError as error:
-        line = f", line {error.lineno}" if lines else ""
-        raise RigError(f"{where}{line}: not JSON: {error.msg}") from error
-    except RecursionError as error:
-        raise RigError(f"{where}: nested too deeply") from error
+        return Budget(where, levels=PLAIN).json(text, exact=True)
+    except JSONDecodeError as error:
+        raise RigError(f"{where}, line {error.lineno}: not JSON: {error.msg}") from error
     except ValueError as error:
         raise RigError(f"{where}: not JSON: {error}") from error
-    if values_at(value, PLAIN):
-        raise RigError(f"{where}: nested deeper than {PLAIN} levels")
-    return value
 
 
 def to_yaml(value: Json) -> str:
@@ -172,68 +153,155 @@ _Dumper.add_representer(str, _Dumper.represent_str)
 
 def from_yaml(text: str, file: Path) -> Iterator[DocumentPart]:
     """Read the documents of YAML text; errors name `file` as its source. Raises RigError."""
+    budget = Budget(str(file), values=MOST_VALUES, text=MOST_TEXT, levels=PLAIN)
     try:
-        # This loader leaves plain words as texts; `_plain` decides what they mean.
-        for node in yaml.compose_all(text, Loader=yaml.BaseLoader):
-            reader = _NodeReader(file)
-            yield DocumentPart(reader.value(node, ()), file, (), reader.lines)
+        yield from _YamlReader(file, budget).documents(budget.yaml(text))
     except yaml.MarkedYAMLError as error:
-        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise RigError(f"{file}{line}: not YAML: {error.problem or error.context}") from error
-    except yaml.YAMLError as error:
+        hint, is_at_start = _HINTS.get(error.problem or "", ("", False))
+        mark = error.context_mark if is_at_start and error.context_mark else error.problem_mark
+        line = f", line {mark.line + 1}" if mark else ""
+        raise RigError(f"{file}{line}: not YAML: {error.problem or error.context}{hint}") from error
+    except (yaml.YAMLError, ValueError) as error:
         raise RigError(f"{file}: not YAML: {error}") from error
-    except RecursionError as error:
-        raise RigError(f"{file}: nested too deeply") from error
 
 
-class _NodeReader:
-    """Makes values of YAML nodes, and notes the line in which each begins."""
+_HINTS = {
+    "mapping values are not allowed in this context": (
+        "; if a text has a colon and a blank in it, put the whole text in quotes",
+        False,
+    ),
+    "found character that cannot start any token": (
+        "; put a text that begins with @, `, % or a tab in quotes, and indent with blanks",
+        False,
+    ),
+    "found unexpected end of stream": ("; a quote that opens here is not closed", True),
+    "did not find expected ',' or ']'": (
+        "; a [ that opens here is not closed, or needs quotes",
+        True,
+    ),
+    "did not find expected ',' or '}'": ("; a { that opens here is not closed, or needs quotes", True),
+}
+"""What to do about messages of libyaml, and whether the fault is where the value begins."""
 
-    def __init__(self, file: Path) -> None:
-        self.lines: Lines = {}
+_TAGS = (None, "!", "tag:yaml.org,2002:str", "tag:yaml.org,2002:seq", "tag:yaml.org,2002:map")
+
+
+class _YamlReader:
+    """Makes values of YAML's events, and notes the line in which each begins.
+
+    It has no recursion, and repeats the events of an anchor for each alias, so that depth, values and text
+    are counted wherever they come from.
+    """
+
+    def __init__(self, file: Path, budget: Budget) -> None:
         self._file = file
-        self._left, self._text = MOST_VALUES, MOST_TEXT
-        self._above: list[Any] = []
+        self._budget = budget
+        self._lines: Lines = {}
+        self._events: list[Any] = []
+        self._anchors: dict[str, slice | None] = {}
 
-    def value(self, node: Any, path: tuple[str | int, ...]) -> Json:
-        self.lines[path] = node.start_mark.line + 1
-        self._left -= 1
-        if self._left < 0:
-            raise self._fault(node, f"more than {MOST_VALUES} values; make several files of it")
-        if any(node is other for other in self._above):
-            raise self._fault(node, "an anchor holds itself")
-        if len(self._above) > PLAIN:
-            raise self._fault(node, f"nested deeper than {PLAIN} levels")
-        if node.tag not in ("tag:yaml.org,2002:str", "tag:yaml.org,2002:seq", "tag:yaml.org,2002:map"):
-            raise self._fault(node, f"the tag {node.tag!r} is not read; leave it out")
-        if isinstance(node, yaml.ScalarNode):
-            self._text -= len(node.value)
-            if self._text < 0:
-                raise self._fault(node, f"anchors repeat more than {MOST_TEXT} characters; write less")
-            return _plain(node.value) if node.style is None else node.value
-        self._above.append(node)
+    def documents(self, events: Iterator[Any]) -> Iterator[DocumentPart]:
+        for event in events:
+            if isinstance(event, yaml.DocumentStartEvent):
+                self._lines, self._events, self._anchors = {}, [], {}
+                value = self._value(self._repeated(events))
+                yield DocumentPart(value, self._file, (), self._lines)
+
+    def _value(self, events: Iterator[Any]) -> Json:
+        """Read one value with all that it holds."""
+        root: list[Json] = []
+        # What is open: the value, its path, and the name in it whose value comes next.
+        above: list[tuple[Any, tuple[str | int, ...], Any]] = []
+        for event in events:
+            if isinstance(event, yaml.CollectionEndEvent):
+                above.pop()
+                if not above:
+                    break
+                continue
+            outer, path, name = above[-1] if above else (root, (), None)
+            if isinstance(outer, dict) and name is None:
+                above[-1] = outer, path, self._name(event, outer)
+                continue
+            line = event.start_mark.line + 1
+            if above:
+                path = (*path, len(outer) if name is None else name.value)
+                line = line if name is None else name.start_mark.line + 1
+            self._lines[path] = line
+            value = self._alone(event)
+            if name is None:
+                outer.append(value)
+            else:
+                outer[name.value] = value
+                above[-1] = outer, above[-1][1], None
+            if isinstance(event, yaml.CollectionStartEvent):
+                if len(above) >= PLAIN:
+                    raise self._fault(event, f"nested deeper than {PLAIN} levels")
+                above.append((value, path, None))
+            elif not above:
+                break
+        return root[0]
+
+    def _alone(self, event: Any) -> Json:
+        """Return a text, a word or a number, or a list or mapping that is still empty."""
+        self._spend(event)
+        if event.tag not in _TAGS:
+            raise self._fault(event, f"the tag {event.tag!r} is not read; leave it out")
+        if isinstance(event, yaml.ScalarEvent):
+            return _plain(event.value) if event.style in (None, "") else event.value
+        return {} if isinstance(event, yaml.MappingStartEvent) else []
+
+    def _name(self, event: Any, mapping: JsonObject) -> Any:
+        if not isinstance(event, yaml.ScalarEvent):
+            raise self._fault(event, "a name has to be a text")
+        if event.value == "<<" and event.style in (None, ""):
+            raise self._fault(event, "merge keys (<<) are not read; write the names out")
+        if event.value in mapping:
+            raise self._fault(event, f"the name {event.value!r} appears twice")
+        self._spend(event)
+        return event
+
+    def _repeated(self, events: Iterator[Any]) -> Iterator[Any]:
+        """Return the events of a document with those of its anchors in the place of each alias."""
+        open_at: list[tuple[str | None, int]] = []
+        for event in events:
+            if isinstance(event, yaml.AliasEvent):
+                yield from self._anchored(event)
+                continue
+            if not isinstance(event, yaml.CollectionEndEvent):
+                if event.anchor in self._anchors and event.anchor is not None:
+                    raise self._fault(event, f"the anchor {event.anchor!r} appears twice")
+                start = len(self._events)
+                if isinstance(event, yaml.CollectionStartEvent):
+                    open_at.append((event.anchor, start))
+                    self._anchors |= {event.anchor: None} if event.anchor else {}
+                elif event.anchor:
+                    self._anchors[event.anchor] = slice(start, start + 1)
+            self._events.append(event)
+            if isinstance(event, yaml.CollectionEndEvent):
+                anchor, start = open_at.pop()
+                if anchor:
+                    self._anchors[anchor] = slice(start, len(self._events))
+            yield event
+
+    def _anchored(self, alias: Any) -> Iterator[Any]:
+        if alias.anchor not in self._anchors:
+            raise self._fault(alias, f"there is no anchor {alias.anchor!r} before it")
+        span = self._anchors[alias.anchor]
+        if span is None:
+            raise self._fault(alias, "an anchor holds itself")
+        for number in range(span.start, span.stop):
+            # What an anchor repeats is repeated by what repeats it, too, so it joins the events.
+            self._events.append(self._events[number])
+            yield self._events[number]
+
+    def _spend(self, event: Any) -> None:
         try:
-            if isinstance(node, yaml.MappingNode):
-                return self._mapping(node, path)
-            return [self.value(child, (*path, number)) for number, child in enumerate(node.value)]
-        finally:
-            self._above.pop()
+            self._budget.spend(1, len(getattr(event, "value", "")))
+        except RigError as error:
+            raise self._fault(event, str(error).removeprefix(f"{self._file}: ")) from error
 
-    def _mapping(self, node: Any, path: tuple[str | int, ...]) -> JsonObject:
-        mapping: JsonObject = {}
-        for key, value in node.value:
-            if not isinstance(key, yaml.ScalarNode):
-                raise self._fault(key, "a name has to be a text")
-            if key.value == "<<" and key.style is None:
-                raise self._fault(key, "merge keys (<<) are not read; write the names out")
-            if key.value in mapping:
-                raise self._fault(key, f"the name {key.value!r} appears twice")
-            mapping[key.value] = self.value(value, (*path, key.value))
-            self.lines[(*path, key.value)] = key.start_mark.line + 1
-        return mapping
-
-    def _fault(self, node: Any, text: str) -> RigError:
-        return RigError(f"{self._file}, line {node.start_mark.line + 1}: {text}")
+    def _fault(self, event: Any, text: str) -> RigError:
+        return RigError(f"{self._file}, line {event.start_mark.line + 1}: {text}")
 
 
 def _plain(word: str) -> Json:
@@ -276,41 +344,51 @@ class Foreign(BaseModel):
 
 
 class Line(NamedTuple):
-    """A line of a file; `where` names the file and the line's number."""
+    """A line of a file; `where` names the file and the line's number. All lines share the file's budget."""
 
     where: str
     text: str
+    budget: Budget
+
+    def json(self, deepest: int = DEEPEST, *, exact: bool = False) -> Json:
+        """Read the line's JSON as `json_of` does, or as `from_json` does when `exact`."""
+        self.budget.where, self.budget.levels = self.where, deepest
+        return _json(self.text, self.budget, exact=exact)
 
 
 def lines_of(path: Path, largest: int = LARGEST) -> Iterator[Line]:
     """Return the lines of a file that are not blank. Raises RigError if it cannot be read."""
+    budget = Budget(str(path))
     for number, text in enumerate(read_text(path, largest).removeprefix("\ufeff").split("\n"), 1):
         if text.strip():
-            yield Line(f"{path}, line {number}", text)
+            yield Line(f"{path}, line {number}", text, budget)
 
 
 def read_lines(path: Path, read: Callable[[Json, str], Value], faults: list[str]) -> Iterator[Value]:
     """Read each line of JSON. A line that cannot be read adds a line to `faults` and is left out."""
     for line in lines_of(path):
         try:
-            value = read(json_of(line.text, line.where), line.where)
+            value = read(line.json(), line.where)
         except RigError as error:
             faults.append(str(error))
+            if line.budget.is_spent:
+                return
         else:
             yield value
 
 
 def json_of(text: str, where: str, deepest: int = DEEPEST) -> Json:
     """Read a JSON text. Raises RigError if it is not JSON, or is nested too deeply."""
+    return _json(text, Budget(where, levels=deepest))
+
+
+def _json(text: str, budget: Budget, *, exact: bool = False) -> Json:
     try:
-        value: Json = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise RigError(f"{where}: not JSON: {error.msg} (column {error.colno})") from error
-    except (ValueError, RecursionError) as error:
-        raise RigError(f"{where}: not JSON: {error}") from error
-    if any(isinstance(inner, dict | list) for inner in values_at(value, deepest)):
-        raise RigError(f"{where}: nested deeper than {deepest} levels")
-    return value
+        return budget.json(text, exact=exact)
+    except JSONDecodeError as error:
+        raise RigError(f"{budget.where}: not JSON: {error.msg} (column {error.colno})") from error
+    except ValueError as error:
+        raise RigError(f"{budget.where}: not JSON: {error}") from error
 
 
 def parsed(kind: type[Value], value: Json, where: str, what: str) -> Value:

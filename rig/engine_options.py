@@ -1,7 +1,6 @@
 """The engine's part of the table of options (`rig.options`): how a model is run."""
 
 import itertools
-import json
 import re
 from collections.abc import Iterable
 from contextlib import suppress
@@ -9,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from rig.budget import parse_json
 from rig.calls import Json, JsonObject
 from rig.errors import RigError
 from rig.meters import available_cores
@@ -26,6 +26,8 @@ ParameterOrder: TypeAlias = Literal["fixed", "free"]
 """The order of the tool's schema, or any order."""
 ThinkingArm: TypeAlias = Literal["auto", "on", "off"]
 """The default of the chat template, or its switch turned on or off."""
+LeakedCalls: TypeAlias = Literal["lenient", "strict"]
+"""Calls that are written in another form than the family's are carried out, or are words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,10 +149,11 @@ class EngineOptions:
     )
     parallel: int | None = machine_option(
         None,
-        "Run N conversations at once.",
+        "Run N conversations at once. A GPU can take half the time then, a CPU saves next to nothing. Now and"
+        " then it changes an answer.",
         least=1,
         most=64,
-        unset="measured; 1 unless more are faster",
+        unset="1",
         verbs="judge fit",
         recorded="never",
     )
@@ -191,6 +194,14 @@ class EngineOptions:
     )
     several_calls: bool = prompt_option(
         True, "Allow several calls in one message, if the model's format has them.", off="one-call"
+    )
+    leaked: LeakedCalls | None = prompt_option(
+        None,
+        "Carry out calls that are written in another form than the model's own, as harnesses that look for"
+        " them do (lenient), or take them for words, as strict servers do (strict).",
+        several=True,
+        unset="lenient for files; strict for a server's model, whose server has read its calls",
+        key="leaked_calls",
     )
     thinking: ThinkingArm = prompt_option(
         "auto",
@@ -313,7 +324,7 @@ def arms_of(texts: Iterable[str | None]) -> list[str | None]:
 def typed(text: str) -> Json:
     """Return a value as JSON if it is a truth value, a number, null or in quotes; else it is a text."""
     with suppress(ValueError):
-        value: Json = json.loads(text) if _TYPED.fullmatch(text) else text
+        value: Json = parse_json(text) if _TYPED.fullmatch(text) else text
         return value
     return text
 

@@ -4,6 +4,10 @@ from collections.abc import Iterable
 from enum import StrEnum
 
 
+class RigWarning(UserWarning):
+    """Something that the user should know, and that stops nothing. The command line prints it as a line."""
+
+
 class RigError(Exception):
     """A fault that the user can fix. Its text is one line that says what to do next; the exit code is 2."""
 
@@ -49,6 +53,9 @@ PASSING = frozenset({ErrorKind.MEMORY, ErrorKind.DECODE, *SERVER})
 MACHINE = frozenset({ErrorKind.CONTEXT, ErrorKind.TEMPLATE, *PASSING})
 """Failures that are about the machine and the setup, and not about the model."""
 
+
+DOWNLOAD = "fetch the .gguf file with `hf download` or a browser, then give its path"
+"""What to do about the address of a model on a hub."""
 
 _LONGEST = 100
 """Characters of a name that are compared, as the time grows with their square."""

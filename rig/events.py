@@ -149,6 +149,15 @@ class ArmStarted(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class PromptRead(Event):
+    """While an arm gets ready, it has read `read` of the `prompt` tokens with which all its prompts begin."""
+
+    arm: int
+    read: int
+    prompt: int
+
+
+@dataclass(frozen=True, slots=True)
 class ArmReady(Event):
     """An arm's model is loaded; its fingerprint is now complete."""
 

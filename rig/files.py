@@ -12,26 +12,22 @@ import os
 import platform
 import re
 import secrets
-import shutil
 import stat
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
+from rig.budget import DEEPEST, LARGEST_TOML, Budget
 from rig.calls import Json
 from rig.errors import RigError
+from rig.folders import remove
 from rig.paths import cache_directory, real
 
 LARGEST = 64 << 20
 """By default, the most bytes of a file that is read whole."""
-
-DEEPEST = 500
-"""Levels of lists and objects in a JSON file. Python's own JSON writer fails at slightly more."""
-PLAIN = 64
-"""Levels of lists and objects in files that hold no trees."""
 
 HALVES = "backslashreplace"
 """How to write half of a surrogate pair, which UTF-8 cannot encode: as JSON escapes it."""
@@ -89,12 +85,9 @@ def read_json(path: Path, largest: int = LARGEST, deepest: int = DEEPEST) -> Jso
     """Read a JSON file. Raises RigError if it cannot be read, is not JSON, or is nested too deeply."""
     text = read_text(path, largest)
     try:
-        value: Json = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        return Budget(str(path), levels=deepest).json(text)
+    except ValueError as error:
         raise RigError(f"{path}: not JSON: {error}") from error
-    if any(isinstance(inner, dict | list) for inner in values_at(value, deepest)):
-        raise RigError(f"{path}: nested deeper than {deepest} levels")
-    return value
 
 
 def files_below(place: Path, ending: str | tuple[str, ...] = ".json") -> list[Path]:
@@ -121,18 +114,13 @@ def files_below(place: Path, ending: str | tuple[str, ...] = ".json") -> list[Pa
     return sorted(files)
 
 
-def read_toml(path: Path, largest: int = LARGEST) -> dict[str, Any]:
+def read_toml(path: Path) -> dict[str, Any]:
     """Read a TOML file. Raises RigError if it cannot be read, is not TOML, or is nested too deeply."""
-    import tomllib
-
-    text = read_text(path, largest)
+    text = read_text(path, LARGEST_TOML)
     try:
-        values = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
+        return Budget(str(path)).toml(text)
+    except ValueError as error:
         raise RigError(f"{path}: not TOML: {error}") from error
-    if values_at(values, PLAIN):
-        raise RigError(f"{path}: nested deeper than {PLAIN} levels")
-    return values
 
 
 @contextmanager
@@ -142,19 +130,6 @@ def regular(path: Path) -> Iterator[BinaryIO]:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise RigError(f"{path}: is not a regular file")
         yield file
-
-
-def values_at(value: Json, depth: int) -> Sequence[Json]:
-    """Return the values at this depth of lists and objects in a JSON value; none if it is not that deep."""
-    level = [value]
-    for _ in range(depth):
-        level = [
-            inner
-            for outer in level
-            if isinstance(outer, dict | list)
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-        ]
-    return level
 
 
 @contextmanager
@@ -217,7 +192,7 @@ def filling(directory: Path) -> Iterator[Path]:
             with suppress(OSError):
                 for file in moved:
                     file.rename(part / file.name)
-            shutil.rmtree(part, ignore_errors=True)
+            remove(part)
             for folder in new:
                 with suppress(OSError):
                     folder.rmdir()
@@ -291,48 +266,50 @@ ELSEWHERE_S = 24 * 3600.0
 """At this age, the files of a process on another machine, which cannot be checked, count as left behind."""
 
 _NAME = re.compile(
-    r"\.(?P<purpose>.+)\.(?P<host>[0-9a-f]{8})-(?P<pid>\d+)-(?P<started>\d+)-[0-9a-f]{16}", re.DOTALL
+    r"(?P<beginning>.+)\.(?P<host>[0-9a-f]{8})-(?P<pid>\d+)-(?P<started>\d+)-[0-9a-f]{16}", re.DOTALL
 )
 _LONGEST = 180
 """Bytes of a purpose in a name; file systems take about 255 of a name."""
 
 
-def temporary_path(directory: Path, purpose: str) -> Path:
+def temporary_path(directory: Path, purpose: str, *, hidden: bool = True) -> Path:
     """Return a new unpredictable path, and remove what processes that are gone left for this purpose."""
-    remove_leftovers(directory, purpose)
+    remove_leftovers(directory, purpose, hidden=hidden)
     pid = os.getpid()
     owner = f"{_host()}-{pid}-{started_s(pid) or 0:.0f}"
-    return directory / f".{_shortened(purpose)}.{owner}-{secrets.token_hex(8)}"
+    return directory / f"{_beginning(purpose, hidden=hidden)}.{owner}-{secrets.token_hex(8)}"
 
 
 @contextmanager
-def temporary_folder(directory: Path, purpose: str) -> Iterator[Path]:
+def temporary_folder(directory: Path, purpose: str, *, hidden: bool = True) -> Iterator[Path]:
     """Make a folder that is removed at the end, and its directory if it does not exist. Raises OSError."""
     directory.mkdir(parents=True, exist_ok=True)
-    folder = temporary_path(directory, purpose)
+    folder = temporary_path(directory, purpose, hidden=hidden)
     folder.mkdir()
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        remove(folder)
 
 
-def remove_leftovers(directory: Path, purpose: str) -> None:
-    """Remove the temporary files and folders for a purpose in a directory whose process is gone."""
+def _beginning(purpose: str, *, hidden: bool) -> str:
+    return f"{'.' * hidden}{_shortened(purpose)}"
+
+
+def remove_leftovers(directory: Path, purpose: str, *, hidden: bool = True) -> None:
+    """Remove temporary files and folders for a purpose in a directory whose process is gone."""
+    beginning = _beginning(purpose, hidden=hidden)
     with suppress(OSError):
         for path in list(directory.iterdir()):
             name = _NAME.fullmatch(path.name)
-            if name is None or name["purpose"] != _shortened(purpose):
+            if name is None or name["beginning"] != beginning:
                 continue
             if name["host"] != _host():
                 is_left = time.time() - path.lstat().st_mtime > ELSEWHERE_S
             else:
                 is_left = not is_running(int(name["pid"]), float(name["started"]))
             if is_left:
-                if path.is_dir() and not path.is_symlink():
-                    shutil.rmtree(path, ignore_errors=True)
-                else:
-                    path.unlink(missing_ok=True)
+                remove(path)
 
 
 def put_in_place(finished: Path, target: Path) -> None:

@@ -19,12 +19,9 @@ from rig.displays.compare import with_interval
 from rig.displays.summary import contention_notes
 from rig.errors import MACHINE, ErrorKind, RigError, counted, meant
 from rig.files import read_toml
-from rig.metrics import Metric, if_right
+from rig.metrics import UNPLAYED, Metric, if_right
 from rig.rates import estimates
 from rig.store import Runs
-
-LARGEST = 1 << 20
-"""The most bytes of a policy."""
 
 _LARGEST_LIMIT = 1e18
 _TOLERANCE = 1e-9
@@ -89,7 +86,7 @@ class Policy:
     @classmethod
     def read(cls, path: Path) -> "Policy":
         """Read a policy. Raises RigError that names the key if the policy cannot be used."""
-        values = read_toml(path, LARGEST)
+        values = read_toml(path)
         tables = {tier: values.pop(tier, []) for tier in Tier}
         for key, value in values.items():
             if key not in _KEYS:
@@ -264,7 +261,7 @@ def _doubts(comparison: Comparison, sides: Sequence[ArmResult]) -> Iterator[str]
     if not comparison.declaration.decides:
         yield comparison.declaration.caution
     for arm in sides:
-        if arm.finished < arm.planned:
+        if arm.finished < arm.planned and UNPLAYED not in arm.counts:
             yield f"{arm.label} has finished {arm.finished} of {counted(arm.planned, 'conversation')}"
 
 

@@ -28,8 +28,9 @@ def available_cores() -> int:
 class Costs:
     """Costs of an arm so far. None means that the machine does not report it.
 
-    `display_s` are seconds spent on showing events. `peak_memory` is the largest resident size of the process
-    and `peak_device_memory` what it held on all GPUs, in bytes. `energy_j` is what CPU packages and GPUs used
+    `display_s` are seconds spent on showing events. `peak_memory` is what its models take in main memory, for
+    weights, KV cache and compute buffers, and `peak_device_memory` the same on all GPUs, in bytes; where that
+    is unknown, what the process held on GPUs. `energy_j` is what CPU packages and GPUs used
     during the arm, including other programs, in joules.
     """
 
@@ -52,9 +53,6 @@ class CostMeter:
     """Measures costs from its creation on. `read` must be called every few minutes, as counters overflow."""
 
     def __init__(self, powercap: Path = POWERCAP) -> None:
-        # The peak of the resident size starts over, if Linux allows it.
-        with suppress(OSError):
-            (_PROCESS / "clear_refs").write_text("5")
         self._packages = []
         for folder in sorted(powercap.glob("intel-rapl:*")):
             if folder.name.removeprefix("intel-rapl:").isdecimal():
@@ -69,7 +67,7 @@ class CostMeter:
         used = _total([*packages, *(gpu.used() for gpu in self._gpus)])
         held = _total([gpu.memory() for gpu in self._gpus])
         self._device_peak = _largest(self._device_peak, held)
-        return Costs(0.0, peak_memory(), self._device_peak, used)
+        return Costs(0.0, None, self._device_peak, used)
 
 
 class _Package:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
-from rig.calls import Doubt, Fault, JsonObject, Verdict
+from rig.calls import UNREAD, Doubt, Fault, JsonObject, Verdict
 
 Counts: TypeAlias = Mapping[str, float]
 """Counts by name, of one task or summed over many."""
@@ -30,6 +30,27 @@ UNCLEAR = "unclear"
 """The count of texts that nobody can judge right or wrong; they count as wrong. This name, a dot and the name
 of another count is by how much that count would change if they were right.
 """
+
+
+UNREAD_TEXTS = "unread"
+"""The count of those among them that are in a language that the judge of texts does not know."""
+
+UNPLAYED = "unplayed"
+"""The count of tasks that an arm did not play because of how others or it did. The rates of what it did play
+are then biased: it skips what the first arm got wrong. So counts that have it have no rates, only bounds.
+"""
+
+
+def nothing_played(planned: int) -> Counts:
+    """Return the counts of an arm that has played none of the tasks, of which results choose some."""
+    return {UNPLAYED: planned}
+
+
+def with_score(sums: Counts, counts: Counts) -> Counts:
+    """Return the sums of an arm with the counts of one more task."""
+    added = total((sums, counts))
+    left = added.pop(UNPLAYED, 0) - 1
+    return {**added, UNPLAYED: left} if left > 0 else added
 
 
 def if_right(counts: Counts) -> Counts:
@@ -65,11 +86,21 @@ class Metric(NamedTuple):
         return self.label or self.noun
 
     def rate(self, counts: Counts) -> float | None:
-        """Return the rate of these counts; None if there is nothing to divide by."""
+        """Return the rate of these counts; None if there is nothing to divide by, or tasks are `UNPLAYED`."""
+        if counts.get(UNPLAYED):
+            return None
         return rate(counts.get(self.numerator, 0), counts.get(self.denominator, 0))
 
     def bounds(self, counts: Counts) -> tuple[float, float] | None:
-        """Return the least and the greatest rate that unclear texts allow; None if they cannot change it."""
+        """Return the least and the greatest rate that unclear texts and unplayed tasks allow; None if nothing
+        can change it, or nothing bounds it.
+        """
+        if unplayed := counts.get(UNPLAYED):
+            if self.denominator != TASKS or self.format != "percent":
+                return None
+            ends = [side.get(self.numerator, 0) for side in (counts, if_right(counts))]
+            planned = counts.get(TASKS, 0) + unplayed
+            return min(ends) / planned, (max(ends) + unplayed) / planned
         least, most = self.rate(counts), self.rate(if_right(counts))
         if least is None or most is None or least == most:
             return None
@@ -130,6 +161,32 @@ class Part(NamedTuple):
         return f"{count:g} {self.short or self.noun}" if count else ""
 
 
+OWN_CALLS, FORMED = "calls.own", "calls.formed"
+"""The counts of calls in the family's own form, and of all calls: own, leaked and broken."""
+OTHER_FORMS = "leaked: ", "broken: "
+"""What the names of the counts of calls in other forms begin with; the name of the form follows."""
+STRICT = "strict."
+"""This and the name of the count of a success is that count where leaked calls are taken for words."""
+
+
+def in_other_forms(counts: Counts) -> dict[str, int]:
+    """Return the number of calls by each form that is not the family's own, the most frequent first."""
+    names = (name for name, value in counts.items() if name.startswith(OTHER_FORMS) and value)
+    return {name: int(counts[name]) for name in sorted(names, key=lambda name: (-counts[name], name))}
+
+
+def forms_in_words(counts: Counts) -> str:
+    """Return how many calls were in other forms, as in `28 of 30 calls leaked (fenced JSON)`."""
+    others, of = in_other_forms(counts), f"{counts.get(FORMED, 0):g} calls"
+    phrases = []
+    for kind in OTHER_FORMS:
+        forms = {name.removeprefix(kind): count for name, count in others.items() if name.startswith(kind)}
+        if forms:
+            named = ", ".join(form if len(forms) == 1 else f"{form} {n}" for form, n in forms.items())
+            phrases.append(f"{sum(forms.values())} of {of} {kind.removesuffix(': ')} ({named})")
+    return ", ".join(phrases)
+
+
 class Remark(NamedTuple):
     """A remark that must stand wherever a run's rates are printed.
 
@@ -160,6 +217,50 @@ class Declaration(NamedTuple):
     error_types: str = ""
     caution: str = ""
     decides: bool = True
+
+    def with_forms(self, counts: Counts) -> "Declaration":
+        """Return the declaration with what is worth counting if some of these calls leaked or are broken.
+
+        These are the rate of calls in the family's own form, each other form, and, where the counts have it,
+        success beside the one that a strict reader of calls would see.
+        """
+        others = [NamedCount(name, name) for name in in_other_forms(counts)]
+        new = [count for count in others if count not in self.counts]
+        if not new:
+            return self
+        strict = [
+            metric._replace(
+                name=f"strict_{metric.name}",
+                noun=f"strict {metric.noun}",
+                label=f"strict {metric.title}",
+                numerator=f"{STRICT}{metric.numerator}",
+            )
+            for metric in (self.success_metric, *self.parts)
+            if metric is not None and f"{STRICT}{metric.numerator}" in counts
+        ]
+        noun = "calls in the model's own form"
+        own = Metric("own_form", noun, OWN_CALLS, FORMED, label="own form", place="tables")
+        known = {metric.name for metric in self.metrics}
+        added = [metric for metric in (*strict, own) if metric.name not in known]
+        return self._replace(metrics=(*self.metrics, *added), counts=(*self.counts, *new))
+
+    def form_note(self, counts: Counts) -> str:
+        """Return a sentence on the calls that these counts have in other forms; empty if there are none."""
+        words = forms_in_words(counts)
+        if not words or not any(name.startswith(OTHER_FORMS[0]) for name in in_other_forms(counts)):
+            return words
+        pairs = [
+            (metric, metric._replace(numerator=f"{STRICT}{metric.numerator}"))
+            for metric in (self.success_metric, *self.parts)
+            if metric is not None and f"{STRICT}{metric.numerator}" in counts
+        ]
+        rates = [
+            f"{metric.noun} {metric.amount(strict)}{metric.unit} instead of {metric.amount(own)}{metric.unit}"
+            for metric, other in pairs
+            if (own := metric.rate(counts)) is not None and (strict := other.rate(counts)) is not None
+        ]
+        told = f"with {', '.join(rates)}" if rates else "and only --leaked strict tells what is left then"
+        return f"{words}: a strict server takes leaked calls for words, {told}"
 
     def cautioned(self, caution: Remark) -> "Declaration":
         """Return the declaration with this remark on a run."""
@@ -320,5 +421,7 @@ class Score:
         counts: dict[str, float] = {TASKS: 1, **self.counts}
         if self.doubts:
             counts[UNCLEAR] = len({doubt.pair for doubt in self.doubts})
+            if unread := len({doubt.pair for doubt in self.doubts if doubt.note == UNREAD}):
+                counts[UNREAD_TEXTS] = unread
             counts |= {f"{UNCLEAR}.{name}": value for name, value in self.unclear.items() if value}
         object.__setattr__(self, "counts", counts)

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from rig.calls import Call, Json, JsonObject, Outcome
 from rig.errors import ErrorKind
@@ -133,6 +133,11 @@ class Usage:
     accepted_tokens: int = 0
 
 
+OWN = "own"
+LEAKED, BROKEN = "leaked: ", "broken: "
+"""The forms of calls: the family's own, another one, which is named, or the beginning of none."""
+
+
 @dataclass(frozen=True, slots=True)
 class Prediction:
     """One step of a model: a call, a reply in words, or a failure of a named kind. Exactly one is set.
@@ -144,7 +149,9 @@ class Prediction:
     `salvage` says how the answer was found in text written without a grammar; empty if it had the form.
     `further` are the calls that came after `call` in the same message, where a model may make several; in a
     prediction made by `apart`, `part` is the number of the call in its message. `reasoning` is the thinking
-    before the answer, `content` the text beside a call.
+    before the answer, `content` the text beside a call. `form` is the form of the call: `OWN`; `LEAKED` and
+    the name of another form, whether the call was carried out or taken for a reply; `BROKEN` and what an
+    answer begins with that begins like a call and is none; or empty if there is none.
     """
 
     raw: str = ""
@@ -163,6 +170,7 @@ class Prediction:
     part: int = 0
     reasoning: str = ""
     content: str = ""
+    form: str = ""
 
     def __post_init__(self) -> None:
         if sum(part is not None for part in (self.call, self.reply, self.error)) != 1:
@@ -177,7 +185,9 @@ class Prediction:
         """Return a prediction for each call of the message; the first keeps everything that was generated."""
         if not self.further:
             return (self,)
-        later = (Prediction(call=call, part=part) for part, call in enumerate(self.further, 1))
+        later = (
+            Prediction(call=call, part=part, form=self.form) for part, call in enumerate(self.further, 1)
+        )
         return replace(self, further=()), *later
 
     @property
@@ -205,6 +215,13 @@ class Piece:
 
 OnPiece: TypeAlias = Callable[[Piece], None]
 
+OnRead: TypeAlias = Callable[[int, int], None]
+"""Called before each batch of a prompt with how many of its tokens have been read, and how many there are."""
+
+
+def unheard(read: int, prompt: int) -> None:
+    """Stand for a listener where nobody listens."""
+
 
 @dataclass(slots=True)
 class PendingStep:
@@ -217,6 +234,13 @@ class PendingStep:
 
 Notify: TypeAlias = Callable[[str], None]
 """Called with one line that a person should know but that is not part of the result."""
+
+
+class Memory(NamedTuple):
+    """The bytes that a model's weights, KV cache and compute buffers take, in main memory and on all GPUs."""
+
+    main: int
+    device: int | None = None
 
 
 class Model:
@@ -244,16 +268,28 @@ class Model:
         return self._slots
 
     @property
+    def memory(self) -> "Memory | None":
+        """What the model takes; None if that is unknown, as where it computes elsewhere."""
+        return None
+
+    @property
     def uses_siblings(self) -> bool:
         """Whether requests should carry what another model answered."""
         return False
 
-    def prepare(self, opening: Request, slots: int | None, before: Mapping[str, Json] | None = None) -> None:
+    def prepare(
+        self,
+        opening: Request,
+        slots: int | None,
+        before: Mapping[str, Json] | None = None,
+        on_read: OnRead = unheard,
+    ) -> None:
         """Get ready for requests that begin like this one, which has no messages.
 
         `slots`, if given, is the number of slots to use if the model's settings leave it open. `before` is
         the fingerprint from the start of a run that is being resumed: the model answers as it did then, if it
-        still can. The fingerprint is complete only after this.
+        still can. `on_read` hears how much is read of the beginning that all prompts share, and may raise to
+        give up. The fingerprint is complete only after this.
         """
 
     def obstacle(self, opening: Request) -> str | None:

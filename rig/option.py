@@ -36,7 +36,7 @@ class Option:
     words of a choice mean, or words that stand for numbers. `unset` says in the help what holds without a
     value. `off` is the name of the switch that turns off what is on by default. `verbs` are the verbs that
     have the option, besides `run` and `noise`. If the option named in `idle` has the value there, this one
-    has no effect. `users_only`: a folder's `rig.toml` cannot set it, because it can run code.
+    has no effect.
 
     `field` is the name that its reader uses, `key` the name in the fingerprint. It is in the fingerprint
     `always`, only if `changed` from the default, so that runs older than the option can go on, or `never`, if
@@ -63,7 +63,6 @@ class Option:
     verbs: tuple[str, ...] = ()
     idle: tuple[str, str] | None = None
     commas: bool = False
-    users_only: bool = False
     field: str = ""
     key: str = ""
     recorded: Recorded = "changed"

@@ -105,13 +105,12 @@ class RunOptions:
         metavar="NAME=VALUE",
         several=True,
         listed=True,
-        users_only=True,
     )
-    until: Literal["verdict"] | None = option(
+    until: Literal["verdict", "verdict-in-suite"] | None = option(
         None,
         "Play conversations in a random order (--seed), and drop each arm as soon as it is clear whether it"
-        " loses as much as --loss compared with the first. What the first gets wrong is played only if it"
-        " matters.",
+        " loses as much as --loss compared with the first: in conversations like these, or in this suite"
+        " alone, which says less of the files. What the first gets wrong is played only if it matters.",
         CONVERSATIONS,
     )
     loss: float = option(
@@ -140,7 +139,6 @@ class MethodOptions:
         "Tools by name, or your own by folder, or those of an MCP server. Runs their code.",
         metavar="NAME|DIR|mcp:COMMAND",
         opens=True,
-        users_only=True,
     )
     servers: Answers = conversation_option(
         "live", "Have MCP servers answer, or what `rig tools record` recorded, or servers where nothing was."
@@ -148,7 +146,6 @@ class MethodOptions:
     server_network: bool = conversation_option(
         False,
         "Let MCP servers use your network. Without it, they have none where the system can do that.",
-        users_only=True,
     )
     world: Path | None = conversation_option(
         None, "A folder of databases in ToolTalk's JSON format.", unset="rig's own", opens=True
@@ -185,7 +182,6 @@ class MethodOptions:
         GRADING,
         metavar="NAME",
         opens=True,
-        users_only=True,
     )
     reader: str | None = option(
         None,
@@ -194,7 +190,6 @@ class MethodOptions:
         GRADING,
         metavar="FILE",
         opens=True,
-        users_only=True,
     )
     fill: int = dial_option(
         0, "Put true, irrelevant history of about N tokens before each conversation.", "N,…"

@@ -258,23 +258,25 @@ def test_error_is_shared_over_the_arms() -> None:
 def test_it_is_said_in_a_line() -> None:
     test = LossTest(0.05, 78, step=1.0)
     assert test.evidence([]).text == (
-        "loss of 5 points open after 0 of 78: e = 1.0 for it, e = 1.0 against it, 20 needed"
+        "loss of 5 points in this suite open after 0 of 78: e = 1.0 for it, e = 1.0 against it, 20 needed"
     )
     found = test.evidence([0.0] * 60)
     e_value = math.floor(found.reached or 0)
     assert 20 <= e_value < found.excluded
-    assert found.text == f"loss of 5 points excluded, e = {e_value}, after {found.decided} of 78"
+    assert (
+        found.text == f"loss of 5 points in this suite excluded, e = {e_value}, after {found.decided} of 78"
+    )
     assert found.bounds.startswith("loss between -")
     assert test.evidence([0.0] * 78).bounds == "loss is 0.0"
     waiting = test.evidence(DifferenceBounds(np.zeros(60), np.repeat([0.0, 1.0], 30)))
     assert waiting.text == (
-        f"loss of 5 points excluded, e = {e_value}, after {found.decided} of 78 (30 played)"
+        f"loss of 5 points in this suite excluded, e = {e_value}, after {found.decided} of 78 (30 played)"
     )
     assert test.evidence(DifferenceBounds(np.zeros(3), np.array([0.0, 1.0, 1.0]))).text.startswith(
-        "loss of 5 points open after 3 of 78 (1 played): e = "
+        "loss of 5 points in this suite open after 3 of 78 (1 played): e = "
     )
     exact = LossTest(0.05, 78, alpha=1e-9, step=1.0).evidence([0.0] * 78)
-    assert exact.text.startswith("loss of 5 points excluded, e > 1,000,000, after 7")
+    assert exact.text.startswith("loss of 5 points in this suite excluded, e > 1,000,000, after 7")
     assert [exact.as_json()[name] for name in ("shown", "excluded", "reached")] == [1.0, None, None]
 
 

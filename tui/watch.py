@@ -92,6 +92,11 @@ class TourScreen(WatchScreen, inherit_bindings=False):
             end = "That is all. q quits; rig run MODEL shows your own run like this."
             yield ((" ", Tint.PLAIN), (end, Tint.STRONG))
             return
+        if self.focused is not None:
+            # A key goes into the line of the search until that ends, the tour's next one, too.
+            end = "  Type a word to search for, and end with enter."
+            yield ((" Press ", Tint.STRONG), (" enter ", Tint.BRAND), (end, Tint.STRONG))
+            return
         step = STEPS[self.step]
         key: Span = (f" {step.key} ", Tint.BRAND)
         yield ((" Press ", Tint.STRONG), key, (f"  {step.says}", Tint.STRONG))

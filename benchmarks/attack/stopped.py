@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.attack import authored, calibrated, stores
 from benchmarks.attack.campaign import Broken, Finished, apart, folder, main
+from benchmarks.attack.killed import predictions
 from benchmarks.attack.scenes import SCENES, TOOLS
 
 VERBS: dict[str, tuple[str, ...]] = {
@@ -35,10 +36,17 @@ VERBS: dict[str, tuple[str, ...]] = {
     "csv": ("export", "latest", "--format", "csv", "--output", "@made/rows.csv", "--runs", "@runs.sqlite"),
     "import": ("import", "@runs.sqlite", "--runs", "@made/other.sqlite"),
     "report": ("report", "latest", "--output", "@made/page.html", "--runs", "@runs.sqlite"),
+    "backup": ("runs", "--backup", "@made/copy.sqlite", "--runs", "@runs.sqlite"),
+    "card": ("card", "latest/oracle", "-o", "@made/card.json", "--runs", "@runs.sqlite"),
+    "board": ("leaderboard", "--csv", "@made/board.csv", "--runs", "@runs.sqlite"),
+    "score": ("score", "latest", "--similarity", "exact", "--runs", "@runs.sqlite"),
+    "world": ("world", "build", "--output", "@made/world.sqlite"),
 }
 """Commands by name; "@" begins a path."""
 _MADE_ANEW = (".html", ".sqlite")
 """Endings of files that say when they were made."""
+_OF_WRITERS = ("-wal", "-shm", "-journal", ".lock")
+"""Endings of what a store has beside it while it is written."""
 
 
 class Made(NamedTuple):
@@ -70,14 +78,27 @@ def _files(place: Path) -> dict[str, bytes]:
     """What is there that a command has made; raises Broken for what it has left behind."""
     made = [path for path in place.rglob("*") if path.is_file() and "cache" not in path.parts]
     if left := [
-        path.name for path in made if any(part.startswith(".") for part in path.relative_to(place).parts)
+        path.name
+        for path in made
+        if path.name.endswith(_OF_WRITERS)
+        or any(part.startswith(".") for part in path.relative_to(place).parts)
     ]:
         raise Broken(f"left behind: {left}")
+    if predictions(place / "runs.sqlite") != _stored():
+        raise Broken("the run that was read is another one")
     return {
         str(path.relative_to(place)): b"" if path.suffix in _MADE_ANEW else path.read_bytes()
         for path in made
         if not path.name.startswith("runs.sqlite")
     }
+
+
+@cache
+def _stored() -> list[Any]:
+    """What the store holds that commands read."""
+    with folder() as place:
+        (place / "runs.sqlite").write_bytes(stores.whole())
+        return predictions(place / "runs.sqlite")
 
 
 @cache

@@ -2,7 +2,6 @@
 
 import calendar
 import math
-import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
@@ -11,6 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, ClassVar, NamedTuple
 
+from rig.budget import parse_toml
 from rig.calls import JsonObject
 
 MONTHS = tuple(calendar.month_name)[1:]
@@ -116,7 +116,7 @@ class Lists(NamedTuple):
 @cache
 def lists() -> Lists:
     """Read the names that ship with rig."""
-    table = tomllib.loads(Path(__file__).with_name("cast.toml").read_text(encoding="utf-8"))
+    table = parse_toml(Path(__file__).with_name("cast.toml").read_text(encoding="utf-8"))
     first = tuple((name, they) for they in ("she", "he") for name in table[they].split())
     towns = []
     for line in " ".join(table["cities"].split()).split("; "):

@@ -1,11 +1,11 @@
 """Overlap of two collections of conversations: common runs of eight words, and names of people and things."""
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from rig.budget import parse_json
 from rig.scoring.seen import leaves
 
 RUN = 8
@@ -19,7 +19,7 @@ def files(*places: Path) -> Iterator[Any]:
     """Read every JSON file below these folders, in order."""
     for place in places:
         for path in sorted(place.rglob("*.json")):
-            yield json.loads(path.read_text(encoding="utf-8"))
+            yield parse_json(path.read_text(encoding="utf-8"))
 
 
 def runs(sources: Iterable[Any]) -> set[tuple[str, ...]]:

@@ -13,8 +13,9 @@ from typing import NamedTuple, TypeAlias
 
 from rig.authoring.cast import KINDS
 from rig.authoring.voices import FILTERS, LONGEST
+from rig.budget import LARGEST_YAML
 from rig.calls import Json, JsonObject
-from rig.documents import LARGEST_YAML, YAML_ENDINGS, DocumentPart, read
+from rig.documents import YAML_ENDINGS, DocumentPart, read
 from rig.errors import RigError, did_you_mean
 from rig.files import files_below, size_text
 from rig.toolbox import rules

@@ -11,6 +11,7 @@ import click
 
 from rig.authoring.scenes import read_scenes
 from rig.authoring.suite import Maker, SuitePart, Watch, digest
+from rig.budget import parse_json
 from rig.calls import JsonObject
 from rig.errors import RigError
 from rig.files import read_bytes
@@ -67,7 +68,7 @@ class MadeSuite:
 
     def _read(self, cached: Path) -> list[JsonObject] | None:
         try:
-            sources = json.loads(gzip.decompress(read_bytes(cached, MAX_BYTES)))
+            sources = parse_json(gzip.decompress(read_bytes(cached, MAX_BYTES)))
             return sources if digest(sources) == self.sha256 else None
         except (RigError, OSError, EOFError, ValueError, KeyError, TypeError):
             return None

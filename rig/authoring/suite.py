@@ -294,7 +294,7 @@ def write_suite(maker: Maker, folder: Path, settings: JsonObject, watch: Watch) 
             maker.take(Proposal(source, tuple(before["scenes"][number])))
         maker.desk.thrown.update(before["thrown"])
         for proposal in maker.make(watch):
-            (folder / f"{proposal.name}.json").write_text(written(proposal.source), encoding="utf-8")
+            write(written(proposal.source), folder / f"{proposal.name}.json", force=True)
             if len(maker.desk.kept) % _EVERY == 0:
                 _save(folder, settings, maker.desk)
         return _save(folder, settings, maker.desk)
@@ -331,7 +331,7 @@ def write_worded(
             desk.thrown += maker.desk.thrown
             kept = proposal and desk.offer(partial(writer.reword, proposal))
             if kept:
-                file.write_text(written(kept.source), encoding="utf-8")
+                write(written(kept.source), file, force=True)
             save(number + 1)
             watch(number + 1, desk.thrown + Counter(kept=len(desk.kept)))
         return save(maker.count)
@@ -351,6 +351,9 @@ def _continuing(folder: Path, settings: JsonObject) -> Iterator[JsonObject]:
                 raise RigError(f"{state}: is no state of `rig author`; delete it, or name another folder")
         elif any(path.suffix in (".json", ".yaml", ".yml") for path in folder.iterdir()):
             raise RigError(f"{folder}: holds conversations already; name another folder with --output")
+        else:
+            # Without it, a folder with the first conversations would be taken for somebody else's.
+            write(json_text(before, indent=1), state)
         if before["settings"] != settings:
             raise RigError(f"{folder}: was made from other scenes or with other options; name another folder")
         yield before

@@ -1,6 +1,5 @@
 """Gather the contents of a bundle in a folder, make the bundle, and verify one without unpacking it."""
 
-import json
 import platform
 import sys
 import sysconfig
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rig import __version__, site
+from rig.budget import parse_json
 from rig.bundle.archive import (
     SUFFIXES,
     Digest,
@@ -26,7 +26,8 @@ from rig.bundle.wheels import Wheel, wheels
 from rig.calls import JsonObject
 from rig.engine.built import built_for
 from rig.engine.files.adapters import inspect_adapter
-from rig.engine.files.registry import load_registry, resolve, run_pip
+from rig.engine.files.fetch import run_pip
+from rig.engine.files.registry import load_registry, resolve
 from rig.errors import RigError
 from rig.files import json_text, put_in_place, temporary_folder
 from rig.paths import CHECKOUT, real
@@ -223,7 +224,11 @@ def _portable(folder: Path) -> Path:
 
     pinned = f"{LLAMA}=={version(LLAMA)}"
     options = ["--no-deps", "--no-cache-dir", f"--no-binary={LLAMA}", f"--wheel-dir={folder / 'portable'}"]
-    fault = run_pip(["wheel", *options, pinned], folder, {"CMAKE_ARGS": PORTABLE})
+    # Without what rig never loads, as in the Makefile: it takes more than half of the compiler's time.
+    included = folder / "llama.cmake"
+    included.write_text("set(LLAMA_BUILD_COMMON OFF)\n")
+    without = f"-DLLAVA_BUILD=OFF '-DCMAKE_PROJECT_llama.cpp_INCLUDE={included}'"
+    fault = run_pip(["wheel", *options, pinned], folder, {"CMAKE_ARGS": f"{PORTABLE} {without}"})
     if fault is not None:
         raise RigError(
             f"pip could not compile {pinned} ({fault}); without a network or a compiler, make it on another "
@@ -287,7 +292,7 @@ def _held(path: Path, stream: Stream) -> tuple[int, list[tuple[str, str]]]:
 
 def _listed(path: Path, text: bytes) -> dict[str, Digest]:
     try:
-        files: Any = json.loads(text)["files"]
+        files: Any = parse_json(text)["files"]
         listed = {name: Digest(str(file["sha256"]), int(file["size"])) for name, file in files.items()}
         texts = (text for name, file in listed.items() for text in (name, file.sha256))
         if odd := next((text for text in texts if not text.isprintable()), ""):

@@ -8,10 +8,8 @@ projects").
 import base64
 import csv
 import io
-import json
 import os
 import sysconfig
-import tomllib
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +22,7 @@ from packaging.tags import sys_tags
 from packaging.utils import canonicalize_name
 
 from rig import DISTRIBUTION
+from rig.budget import parse_json, parse_toml
 from rig.bundle.archive import blocks_of, copied
 from rig.errors import RigError
 from rig.paths import CHECKOUT
@@ -121,7 +120,7 @@ def _closure(
 
 def _packed(name: str, installed: Distribution, folder: Path) -> Path:
     """Write the wheel of an installed distribution, and return its path."""
-    origin = json.loads(installed.read_text("direct_url.json") or "{}")
+    origin = parse_json(installed.read_text("direct_url.json") or "{}")
     if name == DISTRIBUTION and CHECKOUT is not None:
         members = [*_of_checkout(CHECKOUT), *_of_record(name, installed, only_metadata=True)]
     elif origin.get("dir_info", {}).get("editable"):
@@ -147,7 +146,7 @@ def _tag(name: str, installed: Distribution) -> str:
 
 def _of_checkout(checkout: Path) -> Iterator[_WheelFile]:
     """Yield rig's own files, placed in a wheel as pyproject.toml says."""
-    project = tomllib.loads((checkout / "pyproject.toml").read_text(encoding="utf-8"))
+    project = parse_toml((checkout / "pyproject.toml").read_text(encoding="utf-8"))
     wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
     for source, target in {**{name: name for name in wheel["packages"]}, **wheel["force-include"]}.items():
         place = checkout / source

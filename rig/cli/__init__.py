@@ -4,15 +4,16 @@ import errno
 import io
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 
 import click
 
-from rig import __version__, opening
-from rig.cli.output import open_standard_streams, printable, shortened, unbroken_output
+from rig import __version__, opening, progress
+from rig.cli.output import open_standard_streams, printable, shortened, show_progress, unbroken_output
 from rig.cli.verbs import HELP_NAMES, Verb, Verbs
 from rig.displays import signs
-from rig.errors import RigError
+from rig.errors import RigError, RigWarning
 
 VERBS = {
     "run": Verb("rig.cli.run", "Evaluate one or more models."),
@@ -135,6 +136,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # Text of models and files is any Unicode, which must not end a run in a locale with less.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    progress.show_with(show_progress)
     with unbroken_output():
         code = _run(arguments)
     if code:
@@ -143,7 +145,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _run(arguments: Sequence[str] | None) -> int:
     try:
-        code: int | None = cli.main(args=arguments, prog_name="rig", standalone_mode=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("default", RigWarning)
+            others = warnings.showwarning
+            warnings.showwarning = lambda told, kind, *place, **more: (
+                click.echo(f"rig: {_one_line(str(told))}", err=True)
+                if issubclass(kind, RigWarning)
+                else others(told, kind, *place, **more)
+            )
+            code: int | None = cli.main(args=arguments, prog_name="rig", standalone_mode=False)
         return code or 0
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
@@ -163,7 +173,9 @@ def _fault(error: BaseException) -> str | None:
     if isinstance(error, RigError):
         return _one_line(str(error))
     if isinstance(error, click.ClickException):
-        return _one_line(error.format_message())
+        from rig.cli.mistakes import explained
+
+        return _one_line(explained(error))
     if isinstance(error, OSError) and error.errno in _OF_USERS:
         # Only the user can have named this path or stream.
         place = f"{error.filename}: " if error.filename else ""

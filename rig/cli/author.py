@@ -11,12 +11,6 @@ from pathlib import Path
 
 import click
 
-from rig.authoring.review import Review, lines_of, told
-from rig.authoring.scenes import read_scenes
-from rig.authoring.shipped import MEDIUM, SCENES
-from rig.authoring.starter import first_scene
-from rig.authoring.suite import Maker, SuitePart, write_suite, write_worded
-from rig.authoring.writer import ModelAuthor
 from rig.calls import JsonObject
 from rig.cli.options import AS_JSON
 from rig.cli.output import ProgressLine, print_json, say
@@ -25,7 +19,6 @@ from rig.cli.verbs import Verbs, argument, option, verb
 from rig.displays.texts import printable
 from rig.errors import RigError, counted
 from rig.files import files_below, read_bytes, write
-from rig.toolbox.folder import find_toolbox, holds_toolbox
 
 
 @verb(Verbs, invoke_without_command=True)
@@ -63,6 +56,12 @@ def command(
       rig author --toolbox mine --scenes mine/scenes --count 200
       rig author --seed 7 -o medium-7                   half of medium made anew
     """  # noqa: D301 - for click
+    from rig.authoring.scenes import read_scenes
+    from rig.authoring.shipped import MEDIUM, SCENES
+    from rig.authoring.suite import Maker, SuitePart, write_suite, write_worded
+    from rig.authoring.writer import ModelAuthor
+    from rig.toolbox.folder import find_toolbox, holds_toolbox
+
     if context.invoked_subcommand:
         return
     if scenes is None:
@@ -137,6 +136,9 @@ def new(
 
     The scenes run at once; change their words and values, and add turns.
     """
+    from rig.authoring.starter import first_scene
+    from rig.toolbox.folder import find_toolbox
+
     box = find_toolbox(toolbox)
     if tool is not None and tool not in box.tools:
         raise RigError(f"no tool is named {tool} in {box.name}; `rig tools list {toolbox}` lists them")
@@ -158,6 +160,9 @@ def review(
     what is said; the calls stay, and have to follow from the new words. A dropped conversation's file gets
     another name. Each decision is kept at once; the same command goes on with what is left.
     """
+    from rig.authoring.review import Review, lines_of, told
+    from rig.toolbox.folder import find_toolbox
+
     reading = Review(folder, find_toolbox(toolbox))
     while reading.left:
         name = reading.left[0]

@@ -8,12 +8,10 @@ from typing import Literal
 
 import click
 
-from rig import __version__, site
-from rig.cli.config import say_what_is_from_file
+from rig import __version__
 from rig.cli.options import AS_JSON, complete_model_files
 from rig.cli.output import ProgressLine, print_json, say
 from rig.cli.verbs import HELP_NAMES, Verbs, argument, option, verb
-from rig.displays.base import endings_as_exceptions
 from rig.displays.texts import file_size
 from rig.errors import RigError
 from rig.files import write
@@ -53,9 +51,10 @@ def command(
     needs the same system and the same version of Python. Packing needs no network either, except with
     --instructions portable.
     """
+    from rig.displays.base import endings_as_exceptions
+
     if context.invoked_subcommand:
         return
-    say_what_is_from_file(context)
     if output is None:
         raise RigError("say where the bundle goes, as in: rig bundle -o rig-bundle.tar.gz")
     # Imported here, because it takes a moment to load, which `--help` does not need.
@@ -121,6 +120,8 @@ def docs(
       rig docs --list           all pages
       rig docs --man ~/.local/share/man/man1
     """  # noqa: D301 - for click
+    from rig import site
+
     if man is not None:
         written = dict(man_pages(click.get_current_context().find_root().command))
         man.mkdir(parents=True, exist_ok=True)

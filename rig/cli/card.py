@@ -9,18 +9,12 @@ from typing import Literal, get_args
 import click
 
 from rig.calls import ByName, JsonObject
-from rig.cli.config import say_what_is_from_file
 from rig.cli.options import AS_JSON, GRADED_BY, STORE, complete_runs
 from rig.cli.output import form_of, print_json, printable, say
 from rig.cli.verbs import Verbs, argument, option, verb
-from rig.compare.arms import ComparisonOptions
-from rig.engine.files.caches import sha256_of
-from rig.engine.files.info import inspect
-from rig.engine.files.registry import resolve
 from rig.errors import RigError
 from rig.files import LARGEST, read_bytes, write
 from rig.report import model_card
-from rig.store import Runs
 
 CardFormat = Literal["html", "md", "json"]
 _PATIENCE_S = 120.0
@@ -67,7 +61,9 @@ def make(
     RUN/ARM is an arm; RUN is enough if the run has only one. The verdict compares it with the first arm of
     its run, or with --baseline.
     """
-    say_what_is_from_file(click.get_current_context())
+    from rig.compare.arms import ComparisonOptions
+    from rig.store import Runs
+
     form: CardFormat = format_ or form_of(output, get_args(CardFormat), "md")
     if output is None and key is not None:
         raise RigError("--sign signs a file; name it with --output")
@@ -106,29 +102,38 @@ def verify(
     ),
     as_json: bool = AS_JSON,
 ) -> int:
-    """Verify a card: that its numbers add up, that it is of a file, and who signed it.
+    """Verify a card: who signed it, that its numbers follow from its rows, and that it is of a file.
+
+    What a card says of a run cannot be computed from the card, and rig names it. Without a signature, anyone
+    can have written all of it.
 
     FILE is a card as JSON; the signature is read from FILE.sig, if there is one. Pages and Markdown can be
     signed, too, and only their signature can be verified. The exit code is 1 if anything is wrong, or if
     --signers is given and none of them signed it.
     """
-    checks = []
+    from rig.engine.files.caches import sha256_of
+    from rig.engine.files.info import inspect
+    from rig.engine.files.registry import resolve
+    from rig.report import card_check
+
+    checks = [_signature_check(card, signers)]
     about: JsonObject = {}
     if card.suffix.lower() in (".html", ".md"):
         if model is not None:
             raise RigError(f"{card}: --model needs the card as JSON; a page is only for people")
     else:
-        about = model_card.read_card(card)
-        fault = model_card.sums_fault(about)
-        sound = "the counts add up, and the rates follow from them"
-        checks.append(CardCheck("numbers", fault is None, fault or sound))
+        about = card_check.read_card(card)
+        change = card_check.change_fault(about)
+        checks.append(CardCheck("content", change is None, change or "every part is as rig wrote it"))
+        fault = card_check.sums_fault(about)
+        checks.append(CardCheck("numbers", fault is None, fault or card_check.COMPUTED))
+        checks.append(CardCheck("not computed", None, card_check.NOT_COMPUTED))
     if model is not None:
         digest, actual = about["subject"].get("file_sha256"), sha256_of(inspect(resolve(model).path).path)
         text = f"{model} is the file that was tested"
         if digest != actual:
             text = f"{model} has SHA-256 {actual}, the card is of {digest!r:.80}"
         checks.append(CardCheck("model", digest == actual, text))
-    checks.append(_signature_check(card, signers))
     if as_json:
         print_json({"card": str(card), "checks": [check.as_json() for check in checks]})
     else:
@@ -163,7 +168,7 @@ def _signature_check(card: Path, signers: Path | None) -> CardCheck:
     """
     signature = _signature_of(card)
     if not signature.exists():
-        text = f"there is no {signature.name} beside it; anyone can have written it"
+        text = f"anyone can have written this card: there is no {signature.name} beside it"
         return CardCheck("signature", None if signers is None else False, text)
     data = read_bytes(card, LARGEST)
     read_bytes(signature, _LARGEST_SIGNATURE)

@@ -1,39 +1,44 @@
 """`rig compare`, `report`, `leaderboard` and `history`: arms of stored runs side by side, and over time."""
 
+from __future__ import annotations
+
 import re
 import sys
 import webbrowser
 from dataclasses import dataclass, replace
 from math import isnan
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from rig.cli.config import say_what_is_from_file
-from rig.cli.options import AS_JSON, GRADED_BY, MODEL, SHARE, STORE, FloatRange, complete_runs, json_option
+from rig.cli.options import (
+    AS_JSON,
+    GRADED_BY,
+    MODEL,
+    SHARE,
+    STORE,
+    FloatRange,
+    complete_runs,
+    complete_suites,
+    json_option,
+)
 from rig.cli.output import form_of, paint, print_json, print_table, printable, say, terminal_width
 from rig.cli.runs import print_cautions, print_tables
 from rig.cli.verbs import argument, option, verb
-from rig.compare import leaderboard
-from rig.compare.arms import ComparisonOptions
-from rig.compare.compare import compare, uncollected
-from rig.compare.findings import Comparison
-from rig.compare.leaks import leak_text
-from rig.compare.noise import Noise, noise_of
-from rig.compare.sequential import SequentialComparison, compare_sequentially
-from rig.compare.verdict import Decision
-from rig.displays.card import headline, opening, sentences
-from rig.displays.compare import curves_text, looks_text, statistics_text, with_interval
 from rig.displays.texts import measured, out_of
-from rig.engine.files.caches import sha256_of
-from rig.engine.files.info import inspect
-from rig.engine.files.registry import resolve
 from rig.errors import RigError, counted
 from rig.files import write
-from rig.methods import paper
 from rig.paths import real
-from rig.report import FORMATS, Format, gather, render
-from rig.store import Runs
+from rig.report import Format
+
+if TYPE_CHECKING:
+    from rig.compare.arms import ComparisonOptions
+    from rig.compare.findings import Comparison
+    from rig.compare.noise import Noise
+    from rig.compare.sequential import SequentialComparison
+    from rig.compare.verdict import Decision
+    from rig.store import Runs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,10 +77,14 @@ class ComparisonQuestion:
     @property
     def options(self) -> ComparisonOptions:
         """The options of the comparison."""
+        from rig.compare.arms import ComparisonOptions
+
         return ComparisonOptions(self.baseline, self.metric, self.alpha, self.across_settings, loss=self.loss)
 
     def noise_in(self, store: Runs) -> Noise | None:
         """Return the noise to show as well. Raises RigError if that run does not have two equal arms."""
+        from rig.compare.noise import noise_of
+
         return None if self.noise is None else noise_of(store, self.noise, self.alpha)
 
 
@@ -96,6 +105,10 @@ class DecisionOptions:
         "Say instead whether each arm loses as much as --loss, using tests that you may repeat after every"
         " conversation."
     )
+    in_suite: bool = option(
+        "With --sequential, decide about this suite alone, not about conversations like these. One of two"
+        " equally good files gets more of a small suite right, and the other then shows a loss."
+    )
     curve: bool = option(
         "Say instead where success breaks over the levels of an option, as in --sweep: success level by"
         " level, and a sentence for each file, which hold however often you look."
@@ -107,6 +120,9 @@ class DecisionOptions:
 
     def decisions(self, comparison: SequentialComparison | Comparison, points: float) -> dict[str, Decision]:
         """Return for each arm whether it loses more than this. Raises RigError if nothing may be decided."""
+        from rig.compare.sequential import SequentialComparison
+        from rig.compare.verdict import Decision
+
         if isinstance(comparison, SequentialComparison):
             decisions = {arm.arm: arm.decision for arm in comparison.arms}
         else:
@@ -139,8 +155,16 @@ def command(
     The exit code is 1 if an arm is worse than --fail-if-worse allows, 3 if --fail-if-unsure is given and rig
     cannot tell, and else 0. A verdict holds however unclear texts are decided.
     """
-    say_what_is_from_file(click.get_current_context())
+    from rig.compare import leaderboard
+    from rig.compare.compare import compare
+    from rig.compare.sequential import SequentialComparison, compare_sequentially
+    from rig.compare.verdict import Decision
+    from rig.displays.compare import looks_text
+    from rig.store import Runs
+
     limit = deciding.limit(question.loss)
+    if deciding.in_suite and not deciding.sequential:
+        raise RigError("--in-suite is for --sequential; give both, or neither")
     if deciding.curve and (deciding.sequential or limit is not None):
         raise RigError("--curve decides nothing; leave out --sequential and --fail-if-…")
     with Runs.open(question.runs, question.graded_by) as stored:
@@ -153,7 +177,11 @@ def command(
             tested = question.loss if limit is None else limit
             if not tested:
                 raise RigError("--sequential tests for a loss; give --fail-if-worse more than 0 points")
-            comparison = compare_sequentially(stored, question.addresses, tested / 100, question.options)
+            options = question.options
+            in_suite = deciding.in_suite
+            comparison = compare_sequentially(
+                stored, question.addresses, tested / 100, options, in_suite=in_suite
+            )
             baseline = comparison.baseline
         else:
             noise = question.noise_in(stored)
@@ -186,6 +214,9 @@ def command(
 
 
 def _say_comparison(comparison: Comparison, deciding: DecisionOptions) -> None:
+    from rig.displays.card import opening
+    from rig.displays.compare import curves_text, statistics_text
+
     width = terminal_width()
     if deciding.curve:
         if not comparison.curves:
@@ -228,7 +259,11 @@ def report(
       rig report quants other -o both.html      two runs in one report
       rig report latest --format md             Markdown, for a pull request
     """  # noqa: D301 - for click
-    say_what_is_from_file(click.get_current_context())
+    from rig.compare.compare import uncollected
+    from rig.displays.card import headline, sentences
+    from rig.report import FORMATS, gather, render
+    from rig.store import Runs
+
     if opened and output is None:
         output = Path(f"rig-report-{'-'.join(re.findall('[0-9A-Za-z]+', question.addresses[0]))}.html")
         force = True
@@ -263,10 +298,17 @@ def report(
 def rank(
     file: Path | None = argument(),
     *,
-    suite: str | None = option("The suite.  [default: that of the latest run]", "NAME"),
+    suite: str | None = option(
+        "The suite.  [default: that of the latest run]", "NAME", shell_complete=complete_suites
+    ),
     method: str | None = option("The method, such as judge-win.  [default: that of the latest run]", "NAME"),
     csv_path: Path | None = option(
         "Also write the ranking to a new file, in the form of ToolBench's leaderboard.", flags="--csv"
+    ),
+    every: bool = option(
+        "Rank oracles, and arms that played only a part of the suite, too. All are then ranked by what they"
+        " have in common.",
+        flags="--all",
     ),
     runs: Path = STORE,
     as_json: bool = AS_JSON,
@@ -275,11 +317,17 @@ def rank(
 
     With FILE, a leaderboard in ToolBench's form, print that one instead.
     """
+    from rig.compare import leaderboard
+    from rig.compare.leaks import leak_text
+    from rig.displays.compare import with_interval
+    from rig.methods import paper
+    from rig.store import Runs
+
     if file is not None:
         _print_file(file, as_json=as_json)
         return
     with Runs.open(runs) as opened:
-        ranking = leaderboard.leaderboard(opened, suite, method)
+        ranking = leaderboard.leaderboard(opened, suite, method, every=every)
     if csv_path is not None:
         write(paper.toolbench().leaderboard_text(leaderboard.standings(ranking)), csv_path)
     if as_json:
@@ -320,6 +368,8 @@ def rank(
 
 
 def _print_file(file: Path, *, as_json: bool) -> None:
+    from rig.methods import paper
+
     rows = paper.toolbench().leaderboard(file)
     if as_json:
         print_json([row._asdict() for row in rows])
@@ -355,6 +405,13 @@ def history_of_model(model: str = MODEL, *, runs: Path = STORE, as_json: bool = 
     graders. `rig score RUN` adds a score by the current version to an old run. The last column names what
     changed since the row above: the version of rig, the suite, or a setting.
     """
+    from rig.compare import leaderboard
+    from rig.compare.leaks import leak_text
+    from rig.engine.files.caches import sha256_of
+    from rig.engine.files.info import inspect
+    from rig.engine.files.registry import resolve
+    from rig.store import Runs
+
     sha256 = model
     if not leaderboard.is_hash(model) or Path(model).exists():
         sha256 = sha256_of(inspect(resolve(model).path).path)  # what is no model may have no end

@@ -12,24 +12,25 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from rig.calls import JsonObject
 from rig.cli.options import AS_JSON
-from rig.cli.output import print_json, print_table, say
+from rig.cli.output import print_json, print_table
 from rig.cli.verbs import HELP_NAMES, Verbs, argument, verb
 from rig.config import AT, KEYS, PLACES, Setting, own_keys, read_settings, set_places
 from rig.errors import RigError, did_you_mean
-from rig.options import TABLE
 from rig.paths import cache_directory, config_files, models_directory, runs_file
 
 _HEADER = ("setting", "value", "from")
-_ONLY_USERS = {
-    *("notify", "on", "evaluator", "wheel", "force", "allow-host", "key-from"),
-    *("output", "export", "junit", "save-all-logits", "man", "record"),
-    *(option.flag.removeprefix("--") for option in TABLE.values() if option.users_only),
+_OF_FOLDERS = {
+    *("name", "suite", "only", "part", "limit", "repeats", "count"),
+    *("temperature", "sampling", "seed", "stress-seed", "max-tokens", "max-calls", "max-rounds", "n-ctx"),
+    *("thinking", "thinking-tokens", "docs", "history", "parameter-order", "several-calls", "tool-choice"),
+    *("distractors", "fill", "injections", "language", "reorder", "tool-errors", "typos", "wording"),
+    *("loss", "power", "alpha", "flips", "seconds", "threshold", "metric", "votes", "timeout"),
 }
-"""Options that can run code, replace files or send something, so a folder's file must not set them."""
+"""What a folder's file may set: suites, limits, sampling and names. Nothing of it trusts, signs, runs, opens
+or writes anything, or says where to."""
 
 Settings = Mapping[tuple[str, ...], Setting]
 
@@ -44,6 +45,8 @@ def apply(context: click.Context, verbs: Iterable[str]) -> None:
         if path[0] not in tables or len(path) == 1:
             names = [name for name in tables if name != path[0]]
             raise replace(setting, path=path[:1]).unknown(names, "table of settings")
+        if path[0] in (AT, KEYS) and not setting.is_users:
+            raise setting.not_of_folders()
         if path[0] == AT and path[1:] not in {(name,) for name in PLACES}:
             raise setting.unknown(PLACES, "place")
     set_places(settings)
@@ -74,12 +77,20 @@ def defaults(command: click.Command, path: tuple[str, ...], settings: Settings) 
                 raise setting.unknown(options, f"option of {verb}")
             kind = "verb or option" if options else "verb"
             raise replace(setting, path=key[:depth]).unknown([*members, *options], f"{kind} of {verb}")
-        elif not setting.is_users and (name in _ONLY_USERS or "://" in str(setting.value)):
-            what = "can run code, reach a server or replace files, so it is only read from your own file"
-            raise setting.fault(f"{what} (`rig config` names it)")
+        elif not (setting.is_users or _is_of_folders(name, options[name], setting.value)):
+            raise setting.not_of_folders()
         else:
             values[str(options[name].name)] = _value(setting, options[name])
     return values
+
+
+def _is_of_folders(name: str, option: click.Option, value: Any) -> bool:
+    """Return whether a folder's file may give an option this value: it is on the list, and names no place."""
+    values = value if isinstance(value, list) else [value]
+    is_place = isinstance(option.type, click.Path) or any(
+        isinstance(part, str) and (set(part) & {*"/\\~:"} or part.startswith(".")) for part in values
+    )
+    return name in _OF_FOLDERS and not is_place
 
 
 def _settable(command: click.Command) -> dict[str, click.Option]:
@@ -110,24 +121,7 @@ def _value(setting: Setting, option: click.Option) -> Any:
     return tuple(values) if option.multiple else values[0]
 
 
-def from_file(context: click.Context) -> dict[str, Any]:
-    """Return the parameters whose values come from a file, by name."""
-    return {
-        name: value
-        for name, value in context.params.items()
-        if context.get_parameter_source(name) is ParameterSource.DEFAULT_MAP
-    }
-
-
-def say_what_is_from_file(context: click.Context) -> None:
-    """Print a line on stderr that names what a verb takes from a file, if anything."""
-    flags = {parameter.name: parameter.opts[0] for parameter in context.command.get_params(context)}
-    texts = [
-        f"{flags[name]} {','.join(map(str, value)) if isinstance(value, tuple) else value}"
-        for name, value in from_file(context).items()
-    ]
-    if texts:
-        say(f"rig: from rig.toml: {', '.join(texts)} (`rig config` shows the files)", err=True)
+BY_HAND = "`rig config` only shows settings; write them into rig.toml, as `rig config --help` has it"
 
 
 @verb()
@@ -152,8 +146,8 @@ def command(
       [keys]
       next_theme = "f2"                # `rig config keys` lists the actions
 
-    Options that can run code, use another machine or replace files are only read from the file in your config
-    folder; `rig docs settings` lists them.
+    The file of the current folder sets suites, limits, sampling and names, and rig says what it sets. All
+    else is only read from the file in your config folder; `rig docs settings` lists what a folder may set.
     """  # noqa: D301 - for click
     group = context.find_root().command
     assert isinstance(group, Verbs)
@@ -174,6 +168,8 @@ def command(
     elif name in members:
         rows = list(_options(members[name], (name,), settings))
     elif name:
+        if name in ("set", "get", "edit", "list"):
+            raise RigError(BY_HAND)
         near = did_you_mean(name, group.list_commands(context))
         raise RigError(f"there is no `rig {name}`{near}; `rig --help` lists what there is")
     else:

@@ -16,22 +16,13 @@ import click
 import psutil
 from packaging.requirements import Requirement
 
-from rig import DISTRIBUTION, __version__, methods, serving
-from rig.cli.options import AS_JSON, Network, json_option, runs_option
+from rig import DISTRIBUTION, __version__
+from rig.cli.options import AS_JSON, Network, complete_model_files, json_option, runs_option
 from rig.cli.output import print_json, say
 from rig.cli.verbs import Verbs, argument, option, verb
-from rig.displays.texts import file_size
-from rig.engine import EngineSettings
-from rig.engine.built import built_for
-from rig.engine.files.info import inspect
-from rig.engine.files.registry import check, known_names, load_registry, resolve, template_source
+from rig.displays.texts import file_size, read_so_far
 from rig.errors import RigError, counted
-from rig.meters import available_cores
 from rig.paths import CHECKOUT, WORLD_DATABASE, WORLD_SEED, models_directory
-from rig.scoring import similarity
-from rig.store import check_writable
-from rig.tooltalk.seeds import build_world, check_world, world_from
-from rig.tooltalk.world import World
 
 _WORLD_TABLES = (
     *("users", "alarms", "events", "emails", "messages", "reminders", "weather"),
@@ -51,20 +42,23 @@ class Symptom:
 
 @verb()
 def command(
-    url: str | None = argument("[URL]"),
+    what: str | None = argument("[MODEL|URL]", shell_complete=complete_model_files),
     *,
     runs: Path = runs_option("The run store to check."),
     network: Network,
     as_json: bool = AS_JSON,
 ) -> int:
-    """Check that everything a run needs is in place, or what a server at URL does to calls.
+    """Check that everything a run needs is in place, or what a model file or a server does with calls.
 
     rig looks at the libraries, llama.cpp and its GPU support, the models, the run store, the conversations,
     the world and the similarity model. It changes nothing and uses no network. The exit code is 1 if
     something would stop a run.
+
+    With MODEL, a name or a GGUF file, rig asks the model five questions, without a grammar, and says in a
+    line for each what it does with tools. With URL, rig probes a server.
     """
     findings = []
-    for finding in _machine(runs) if url is None else _server(url):
+    for finding in _machine(runs) if what is None else _server(what) if "://" in what else _file(what):
         findings.append(finding)
         if not as_json:
             colour = {"ok": "green", "warn": "yellow", "fail": "red"}[finding.state]
@@ -80,6 +74,8 @@ def command(
 
 def _machine(runs: Path) -> Iterator[Symptom]:
     """Check everything on this machine, and whether the network is needed for what is missing."""
+    from rig.meters import available_cores
+
     cores = f"{available_cores()} of {counted(os.cpu_count() or 1, 'CPU core')}"
     memory = psutil.virtual_memory().total
     yield Symptom("python", "ok", f"{platform.python_version()} on {platform.platform()}")
@@ -103,6 +99,9 @@ def _tell(what: str) -> None:
 
 def _server(url: str) -> Iterator[Symptom]:
     """Probe a server with small requests, and yield a line for each thing that it does wrong."""
+    from rig import serving
+    from rig.engine import EngineSettings
+
     # Imported here, because HTTP takes a moment to load.
     from rig.serving.probes import load, probe, settings_for_probes
     from rig.serving.wire.client import ServerFault
@@ -122,6 +121,34 @@ def _server(url: str) -> Iterator[Symptom]:
         served.close()
     looked_at = "tools, context, sampling, calls, thoughts, stop tokens and streams are as they should be"
     yield from faults or [Symptom("answers", "ok", looked_at)]
+
+
+def _file(name: str) -> Iterator[Symptom]:
+    """Ask a model five questions, and yield a line for each on what it does with tools."""
+    # Imported here, because the engine takes a moment to load.
+    from rig.displays.lines import PassingLine
+    from rig.engine.files.registry import resolve
+    from rig.screening.questions import QUESTIONS, ask
+
+    model, passing, asked, is_advised = resolve(name), PassingLine(), 0, False
+
+    def on_read(read: int, prompt: int) -> None:
+        progress = f": reads the prompt: {read_so_far(read, prompt)}" if prompt else ""
+        passing.show(f"question {asked + 1} of {len(QUESTIONS)}{progress}")
+
+    try:
+        for finding in ask(model, on_read):
+            asked += 1
+            passing.clear()
+            is_good = finding.is_right and not finding.is_leaked
+            advice = _LEAKED if finding.is_leaked and not is_advised else ""
+            is_advised |= finding.is_leaked
+            yield Symptom(finding.question.title, "ok" if is_good else "warn", finding.text, advice)
+    finally:
+        passing.clear()
+
+
+_LEAKED = "llama-server and vLLM take leaked calls for words; more lenient programs carry them out"
 
 
 def _libraries() -> Iterator[Symptom]:
@@ -150,6 +177,8 @@ def _libraries() -> Iterator[Symptom]:
 
 
 def _llama_cpp() -> Iterator[Symptom]:
+    from rig.engine.built import built_for
+
     try:
         build = built_for()
     except RigError as error:
@@ -161,6 +190,9 @@ def _llama_cpp() -> Iterator[Symptom]:
 
 
 def _models() -> Iterator[Symptom]:
+    from rig.engine.files.info import inspect
+    from rig.engine.files.registry import check, known_names, load_registry, resolve
+
     registry = load_registry()
     usable = 0
     for name in known_names():
@@ -188,6 +220,8 @@ def _template(name: str, path: Path) -> Iterator[Symptom]:
     """Yield what is wrong with a chat template that has tools, and what rig does instead."""
     # Imported here, because forms of answers take a moment to load.
     from rig.engine.core.template import ChatTemplate
+    from rig.engine.files.info import inspect
+    from rig.engine.files.registry import template_source
     from rig.engine.formats.detection import Unsupported, native_of
 
     advice = "give another with --chat-template FILE, or see what rig makes of it: rig models info --tools"
@@ -209,6 +243,8 @@ def _template(name: str, path: Path) -> Iterator[Symptom]:
 
 
 def _store(path: Path) -> Iterator[Symptom]:
+    from rig.store import check_writable
+
     try:
         check_writable(path)
     except RigError as error:
@@ -218,6 +254,8 @@ def _store(path: Path) -> Iterator[Symptom]:
 
 
 def _conversations() -> Iterator[Symptom]:
+    from rig import methods
+
     suites = methods.suites()
     if not suites:
         yield Symptom("conversations", "fail", "none came with this installation", "install rig again")
@@ -235,6 +273,9 @@ def _conversations() -> Iterator[Symptom]:
 
 
 def _world() -> Iterator[Symptom]:
+    from rig.tooltalk.seeds import check_world
+    from rig.tooltalk.world import World
+
     try:
         world = World.open()
     except RigError as error:
@@ -249,6 +290,8 @@ def _world() -> Iterator[Symptom]:
 
 
 def _similarity() -> Iterator[Symptom]:
+    from rig.scoring import similarity
+
     try:
         similarity.load("minilm")
     except RigError as error:
@@ -279,6 +322,8 @@ def build(
     output: Path = option("The file to write.", type=_FILE, default=WORLD_DATABASE),
 ) -> None:
     """Build the world file. It has the same bytes every time."""
+    from rig.tooltalk.seeds import build_world
+
     build_world(seed, output)
     say(f"built {output}")
 
@@ -291,6 +336,9 @@ def check_file(
     as_json: bool = json_option("Print the faults as a JSON list."),
 ) -> int:
     """Check the world file: print one line for each fault, and exit with code 1 if there are any."""
+    from rig.tooltalk.seeds import check_world, world_from
+    from rig.tooltalk.world import World
+
     try:
         world = World.open(file)
         faults = check_world(world)

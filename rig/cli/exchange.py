@@ -1,28 +1,28 @@
 """`rig export` and `rig import`: runs in the formats of other tools, as rows, and of other stores."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import cast, get_args
+from typing import TYPE_CHECKING, cast, get_args
 
 import click
 
-from rig import methods, plugins
+from rig import plugins
 from rig.cli.options import AS_JSON, NAME, RUN, STORE, WRITTEN_STORE, json_option
 from rig.cli.output import print_json, printable, say
 from rig.cli.verbs import argument, option, verb
 from rig.displays.texts import out_of
 from rig.errors import RigError, counted, meant
-from rig.exports import Export, ExportSource
 from rig.files import filling, writing
-from rig.judging.stored import finished
-from rig.methods import paper
-from rig.methods.paper import Paper
-from rig.rescore.flat import FlatFormat, flat_lines, write_lines, write_parquet
-from rig.rescore.setups import setup_of
-from rig.rescore.stored import export_run, import_run
-from rig.running.planning import Options
-from rig.store import EXPORTED_VIEWS, Runs, StoredRun, is_store, merge
+from rig.store import EXPORTED_VIEWS
+
+if TYPE_CHECKING:
+    from rig.exports import Export, ExportSource
+    from rig.methods.paper import Paper
+    from rig.rescore.flat import FlatFormat
+    from rig.store import Runs, StoredRun
 
 
 @verb()
@@ -69,6 +69,10 @@ def export(
       rig export latest --format inspect --output logs       then: inspect view --log-dir logs
       rig export latest --format github >> "$GITHUB_STEP_SUMMARY"
     """  # noqa: D301 - for click
+    from rig.exports import ExportSource
+    from rig.rescore.flat import FlatFormat
+    from rig.store import Runs
+
     export: Export | None = plugins.registered().exports.get(format_)
     if set_ and export is None:
         raise RigError(f"--set: --format {format_} takes no settings")
@@ -124,6 +128,11 @@ def _export_to(export: Export, source: ExportSource, output: Path | None, *, as_
 
 def _export_files(store: Path, run: StoredRun, form: str, output: Path) -> Sequence[Path]:
     """Write a run as the files of a paper or a method."""
+    from rig.judging.stored import finished
+    from rig.methods import paper
+    from rig.rescore.setups import setup_of
+    from rig.rescore.stored import export_run
+
     papers = plugins.registered().papers
     if form in papers and papers[form].takes_any:
         _, tasks = finished(store, run.id)
@@ -139,6 +148,8 @@ def _export_rows(
     runs: Runs, run: StoredRun, view: str, form: FlatFormat, output: Path | None, raw: bool
 ) -> int:
     """Write a run as rows, to stdout if there is no `output`. Return the number of rows written to a file."""
+    from rig.rescore.flat import flat_lines, write_lines, write_parquet
+
     if form == "parquet":
         if output is None:
             raise RigError("--format parquet writes a file; name it with --output")
@@ -199,6 +210,12 @@ def import_(
       rig import results/*.json --format autode --name recorded
       rig import chats.jsonl --format openai-chat --output my-tools
     """  # noqa: D301 - for click
+    from rig import methods
+    from rig.methods.paper import Paper
+    from rig.rescore.stored import import_run
+    from rig.running.planning import Options
+    from rig.store import is_store, merge
+
     if format_ is None:
         if any(option for option in (suite, set_, output, rules, name)):
             raise RigError("say what files these are with --format; a run store takes no other option")

@@ -1,23 +1,25 @@
 """`rig gate`: an exit code for a pipeline, by a policy of conditions."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import click
-
-from rig.cli.config import say_what_is_from_file
 from rig.cli.options import AS_JSON, GRADED_BY, STORE, complete_runs
 from rig.cli.output import print_json, say
 from rig.cli.verbs import argument, option, verb
 from rig.compare.verdict import Decision
 from rig.displays.table import inert, markdown, one_line
 from rig.errors import RigError, counted
-from rig.exports.pipelines import Kind, TestCase, junit_xml, mentioning_nobody
 from rig.files import HALVES, write
-from rig.gate import ConditionResult, GateResult, Policy, judge, word
-from rig.store import Runs
+from rig.gate import word
+
+if TYPE_CHECKING:
+    from rig.exports.pipelines import Kind, TestCase
+    from rig.gate import ConditionResult, GateResult
 
 _SUMMARY = "GITHUB_STEP_SUMMARY"
 _WIDEST = len(word(Decision.CANNOT_TELL))
@@ -58,7 +60,10 @@ def command(
       metric = "decode_rate"
       min_ratio = 0.9             # times the baseline's
     """  # noqa: D301 - for click
-    say_what_is_from_file(click.get_current_context())
+    from rig.exports.pipelines import junit_xml
+    from rig.gate import Policy, judge
+    from rig.store import Runs
+
     conditions = Policy.read(policy)
     if baseline is not None:
         conditions = replace(conditions, question=replace(conditions.question, baseline=baseline))
@@ -108,6 +113,8 @@ def _verdict(result: GateResult) -> str:
 
 def _case(judged: ConditionResult) -> TestCase:
     """Return a condition as a test case: failed if the gate fails by it, skipped if it stays open."""
+    from rig.exports.pipelines import TestCase
+
     kind: Kind = "failure" if judged.counts and judged.decision is Decision.WORSE else ""
     kind = "skipped" if judged.decision is Decision.CANNOT_TELL else kind
     name = f"{judged.condition.tier}: {judged.condition.text}"
@@ -146,4 +153,6 @@ def _summary(result: GateResult) -> str:
 
 def _quiet(text: str) -> str:
     """Return a text that is inert in Markdown, and mentions nobody on GitHub."""
+    from rig.exports.pipelines import mentioning_nobody
+
     return mentioning_nobody(inert(text))

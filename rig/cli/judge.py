@@ -1,9 +1,11 @@
 """`rig judge`: let a model judge whole answers, and say how far that judge can be trusted."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,20 +15,17 @@ from rig.cli import run
 from rig.cli.options import Grouped, complete_runs, table_options
 from rig.cli.output import print_json, print_table, say, terminal_width
 from rig.cli.verbs import Verbs, argument, option, verb
-from rig.displays.compare import estimate
-from rig.displays.summary import summary, whereabouts
 from rig.errors import RigError, counted
-from rig.judging import calibration
-from rig.judging.calibration import OURS, LabelAgreement, load_labels
-from rig.judging.evaluators import DEFAULT, find
-from rig.judging.planning import PASS, VOTES, WIN, JudgingRequest, can_judge, plan_judging, plan_votes
+from rig.judging.evaluators import DEFAULT
+from rig.judging.planning import PASS, WIN
 from rig.judging.questions import ReasonPlace
-from rig.judging.stored import PassRates, WinRates, pass_rates, rates_of, read_votes, win_rates, write_results
 from rig.judging.voting import Orders
-from rig.methods import paper
-from rig.running.planning import plan_resume
-from rig.solutions.judgements import DEFAULTS, SEED, UPSTREAM, Shape, Ties, Unsolvable, Unsure
-from rig.store import Runs
+from rig.solutions.judgements import DEFAULTS, SEED, Shape, Ties, Unsolvable, Unsure
+
+if TYPE_CHECKING:
+    from rig.judging.calibration import LabelAgreement
+    from rig.judging.planning import JudgingRequest
+    from rig.judging.stored import PassRates, WinRates
 
 _VOTES = click.IntRange(1, 120)
 
@@ -77,6 +76,8 @@ class JudgeOptions:
 
     def of(self, places: tuple[str, ...], options: dict[str, Any]) -> JudgingRequest:
         """Return the request for votes on these answers. Raises RigError for options that do not fit."""
+        from rig.judging.planning import JudgingRequest
+
         if not places:
             raise RigError("what is to be judged? Give a run (`rig runs`) or a folder of answers")
         is_win = self.against is not None
@@ -115,6 +116,11 @@ def answers(
     two answers is better. Votes are stored as a run, so you can watch them and continue with --resume. `rig
     judge calibrate` measures how far you can trust a judge.
     """
+    from rig.displays.summary import summary, whereabouts
+    from rig.judging.planning import plan_judging
+    from rig.judging.stored import write_results
+    from rig.running.planning import plan_resume
+
     if resuming.resume is not None:
         if places:
             raise RigError("RUN|DIR makes a new run and --resume continues one; give one of them")
@@ -160,6 +166,12 @@ def calibrate(
     happened in the world and by the facts that the answers name. From then on, every result of this judge in
     this run store says how well it did here.
     """
+    from rig.displays.compare import estimate
+    from rig.judging import calibration
+    from rig.judging.calibration import OURS, load_labels
+    from rig.judging.evaluators import find
+    from rig.judging.planning import VOTES, JudgingRequest, can_judge, plan_votes
+
     labelled = load_labels(labels or OURS, votes or VOTES[PASS], pair_votes or VOTES[WIN])
     how = find(evaluator)
     options = shared.chosen_options(context)
@@ -219,6 +231,11 @@ def rates(
     FILE is a result file of ToolBench or StableToolBench. rig uses the rules of the run unless you give
     others, and asks no judge again.
     """
+    from rig.judging.stored import WinRates, pass_rates, rates_of, read_votes, win_rates, write_results
+    from rig.methods import paper
+    from rig.solutions.judgements import UPSTREAM
+    from rig.store import Runs
+
     if Path(what).is_file() and Path(what).suffix == ".json":
         results = paper.toolbench().results(Path(what))
         rates: Sequence[PassRates | WinRates] = [rates_of(results)]
@@ -255,6 +272,9 @@ _WIN = ("answers of", "against", "queries", "win", "tie", "lose", "win + tie/2",
 
 
 def _row(rates: PassRates | WinRates) -> list[str]:
+    from rig.displays.compare import estimate
+    from rig.judging.stored import WinRates
+
     if isinstance(rates, WinRates):
         values = (rates.win, rates.tie, rates.lose, rates.win_half, rates.position_bias)
         return [rates.model, rates.reference, str(rates.queries), *map(estimate, values)]

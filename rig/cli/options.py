@@ -14,7 +14,7 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from rig import displays, opening
+from rig import displays, opening, plugins
 from rig.cli.verbs import OTHERS, GroupedOption, argument, option
 from rig.errors import RigError
 from rig.option import GRADING, GROUPS, SERVERS, Option
@@ -43,14 +43,43 @@ complete_models = partial(complete_model_files, others=("oracle",))
 
 
 def complete_runs(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
-    """Complete ids of the stored runs, newest first."""
-    return _stored(context, typed, lambda stored: [run.id for run in stored.all()])
+    """Complete `latest`, and the names and ids of the stored runs, newest first."""
+
+    def names(stored: "Runs") -> Iterable[str]:
+        runs = stored.all()
+        return dict.fromkeys(["latest", *(run.name for run in runs if run.name), *(run.id for run in runs)])
+
+    return _stored(context, typed, names)
 
 
 def complete_conversations(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
     """Complete conversations of the run that was typed before."""
     run = context.params.get("run") or "latest"
     return _stored(context, typed, lambda stored: stored.get(run).conversations)
+
+
+def complete_suites(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Complete the suites that come with rig and with plugins, or any path."""
+    tenants = plugins.registered()
+    shipped = [name for method in tenants.methods for name in tenants.methods.attribute(method, "shipped")]
+    return _names_or_path((*shipped, *tenants.suites, "all"), typed)
+
+
+def complete_toolboxes(
+    context: click.Context, parameter: click.Parameter, typed: str
+) -> list[CompletionItem]:
+    """Complete the installed toolboxes, or any path."""
+    return _names_or_path(plugins.registered().toolboxes, typed)
+
+
+def complete_methods(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Complete the registered methods."""
+    return [CompletionItem(name) for name in plugins.registered().methods if name.startswith(typed)]
+
+
+def _names_or_path(names: Iterable[str], typed: str) -> list[CompletionItem]:
+    fitting = [CompletionItem(name) for name in names if name.startswith(typed)]
+    return fitting or [CompletionItem(typed, type="file")]
 
 
 def _stored(context: click.Context, typed: str, names: "Callable[[Runs], Iterable[str]]") -> list[str]:
@@ -90,10 +119,14 @@ class _NumberOrWord(click.IntRange):
 
     def __init__(self, words: Iterable[str], least: int | None, most: int | None) -> None:
         super().__init__(least, most)
-        self._words = tuple(words)
+        self.words = tuple(words)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return value if value in self._words else super().convert(value, param, ctx)
+        return value if value in self.words else super().convert(value, param, ctx)
+
+
+_COMPLETED = {"suite": complete_suites, "toolbox": complete_toolboxes, "method": complete_methods}
+"""How the values of options in the table are completed, by name."""
 
 
 def click_option(told: Option, *, single: bool = False, **changes: Any) -> click.Option:
@@ -123,6 +156,8 @@ def click_option(told: Option, *, single: bool = False, **changes: Any) -> click
     elif told.kind in (int, float):
         metavar = metavar or "|".join(["N" if told.kind is int else "X", *words])
         parts["type"] = _range(told, words)
+    if told.name in _COMPLETED:
+        parts["shell_complete"] = _COMPLETED[told.name]
     mark = _MARK if told.several and not single else ""
     make = option(f"{told.help}{mark}{unset}", metavar, flag, **{**parts, **changes})
     parameter: click.Option = make(told.name, told.kind)
@@ -287,10 +322,8 @@ class RolesCommand(Grouped):
     @staticmethod
     def roles() -> tuple[str, ...]:
         """Return the roles."""
-        # Imported here, because not every verb plays something.
-        from rig import methods
-
-        return methods.other_roles()
+        tenants = plugins.registered().methods
+        return tuple(dict.fromkeys(role for name in tenants for role in tenants.attribute(name, "roles")[1:]))
 
     def get_params(self, context: click.Context) -> list[click.Parameter]:
         parameters = super().get_params(context)
@@ -311,14 +344,12 @@ class RolesCommand(Grouped):
         return [*parameters[:place], *roles, *parameters[place:]]
 
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        from rig import methods
-
         super().format_options(context, formatter)
+        tenants = plugins.registered().methods
         rows = [
-            (f"{own.name}={own.default}", f"{method.name}: {own.help}{_MARK if own.several else ''}")
-            for method in methods.known().values()
-            for own in method.options
-            if own.name not in TABLE and own.help
+            (f"{own.name}={own.default}", f"{name}: {own.help}{_MARK if own.several else ''}")
+            for name in tenants
+            for own in tenants.attribute(name, "explained")
         ]
         if rows:
             with formatter.section("Options of one method, for --set"):

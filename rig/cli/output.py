@@ -178,3 +178,13 @@ class ProgressLine:
 
 
 _REDRAW_S = 0.1
+_PATIENT_S = 1.0
+"""How long something takes before its progress is shown."""
+_begun: dict[str, tuple[float, ProgressLine]] = {}
+
+
+def show_progress(name: str, what: str, done: int, of: int) -> None:
+    """Show on a terminal how far something is that takes more than a moment; its line stays at the end."""
+    begun, line = _begun.setdefault(f"{name} {what}", (time.monotonic(), ProgressLine(name, what)))
+    if time.monotonic() - begun > _PATIENT_S:
+        line.show(done, of)

@@ -1,8 +1,11 @@
 """`rig plan`: how much has to be played for a verdict, how long that takes, and what a suite can show."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,14 +14,15 @@ from rig.cli import options as shared
 from rig.cli.output import print_facts, print_json, say
 from rig.cli.run import options_of
 from rig.cli.verbs import argument, option, verb
-from rig.compare.planned import ASSUMED, KnownSpread, VerdictPlan, earlier_spread, plan_verdict
+from rig.compare.planned import ASSUMED
 from rig.displays.texts import clock_time, percent
 from rig.errors import RigError, counted
-from rig.rates.power import ALPHA, MOST, POWER, Spread
-from rig.running.plan import Plan
-from rig.running.planning import Options, plan
-from rig.running.trial import ArmPace, try_out
-from rig.store import Runs
+from rig.rates.power import ALPHA, POWER
+
+if TYPE_CHECKING:
+    from rig.compare.planned import KnownSpread, VerdictPlan
+    from rig.running.plan import Plan
+    from rig.running.trial import ArmPace
 
 _SHORTEST_S = 10.0
 """The fewest seconds for which each arm plays, however many arms there are."""
@@ -66,6 +70,10 @@ def command(
       rig plan f16.gguf q4_k_m.gguf --suite all --loss 5
       rig plan f16.gguf q4_k_m.gguf --temperature 0.7 --repeats 5 --like latest
     """  # noqa: D301 - for click
+    from rig.compare.planned import plan_verdict
+    from rig.running.planning import Options, plan
+    from rig.running.trial import try_out
+
     options = options_of(context)
     shared.require_one_suite(options)
     if flips is not None and like is not None:
@@ -100,6 +108,10 @@ def command(
 
 def _known(todo: Plan, flips: float | None, like: str | None, store: Path) -> KnownSpread:
     """Return the spread of flips, and its source."""
+    from rig.compare.planned import KnownSpread, earlier_spread
+    from rig.rates.power import Spread
+    from rig.store import Runs
+
     if flips is not None:
         return KnownSpread(Spread(flips / 100), "--flips")
     names = {task.name for task in todo.tasks}
@@ -113,12 +125,15 @@ def _known(todo: Plan, flips: float | None, like: str | None, store: Path) -> Kn
 def _times(todo: Plan, verdict: VerdictPlan, paces: Sequence[ArmPace]) -> JsonObject:
     """Return the seconds for the conversations at hand, those needed, the repeats and a larger suite."""
     turns = sum(max(len(task.known_turns), 1) for task in todo.tasks)
+    per_task = turns / len(todo.tasks)
     needed, repeats = verdict.conversations_needed, verdict.repeats_needed
     plays = {
         "at_hand": turns * verdict.repeats,
-        "needed": turns / len(todo.tasks) * needed * verdict.repeats if needed else None,
+        "needed": per_task * needed * verdict.repeats if needed else None,
         "repeated": turns * repeats if repeats else None,
-        "larger": verdict.larger.turns * verdict.repeats if verdict.larger else None,
+        "larger": (verdict.larger.turns or per_task * verdict.larger.conversations) * verdict.repeats
+        if verdict.larger
+        else None,
     }
     times: JsonObject = {}
     for name, played in plays.items():
@@ -129,6 +144,8 @@ def _times(todo: Plan, verdict: VerdictPlan, paces: Sequence[ArmPace]) -> JsonOb
 
 def _facts(verdict: VerdictPlan, times: JsonObject, paces: Sequence[ArmPace]) -> dict[str, str]:
     """Return the plan in words, by title."""
+    from rig.rates.power import MOST
+
     loss, often = counted(100 * verdict.loss, "point"), f"in {100 * verdict.power:g}% of cases"
     at_hand = counted(verdict.conversations, "conversation")
     plays = f" × {verdict.repeats} repeats" if verdict.repeats > 1 else ""

@@ -1,5 +1,7 @@
 """`rig run` and `rig noise`: evaluate models, and measure how much two identical runs differ."""
 
+from __future__ import annotations
+
 import os
 import subprocess
 import sys
@@ -8,38 +10,29 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from rig import displays
 from rig.cli import INTERRUPTED
 from rig.cli import options as shared
-from rig.cli.config import from_file, say_what_is_from_file
 from rig.cli.options import OUTPUT, Network, complete_runs
 from rig.cli.output import print_json, say, say_failures, terminal_width
 from rig.cli.verbs import argument, option, verb
-from rig.compare.arms import choose
-from rig.compare.noise import Noise, noise_between
 from rig.displays import is_terminal
-from rig.displays.card import ending
-from rig.displays.compare import estimate, table
-from rig.displays.progress import Progress
-from rig.displays.summary import whereabouts
 from rig.displays.table import Row
 from rig.displays.texts import headline, printable
 from rig.errors import RigError
-from rig.events import Emit, Event, Notice, RunStarted
 from rig.files import json_text
 from rig.option import CONVERSATIONS
-from rig.options import TABLE
-from rig.running.control import Control
-from rig.running.plan import Plan
-from rig.running.planning import Options, elsewhere, plan, plan_resume
-from rig.running.runner import run as run_plan
-from rig.scoring import NamedMeasure
-from rig.store import Runs, StoredRun
+
+if TYPE_CHECKING:
+    from rig.compare.noise import Noise
+    from rig.events import Emit, Event
+    from rig.running.control import Control
+    from rig.running.plan import Plan
+    from rig.store import StoredRun
 
 LONG_S = 60.0
 """Seconds after which somebody may have gone to do something else."""
@@ -54,6 +47,8 @@ class Notifier:
     """Shows in a terminal's title (stderr) how far a run is, and tells the user when it has ended."""
 
     def __init__(self, *, bell: bool = True, command: str | None = None) -> None:
+        from rig.displays.progress import Progress
+
         self._bell = bell
         self._command = command
         self._progress = Progress()
@@ -105,10 +100,6 @@ class Notifier:
         if self._is_titled:
             # In one piece: a live view writes to the same terminal.
             os.write(self._stream.fileno(), sequence.encode())
-
-
-_RESUMING = ("display", "runs", "as_json", "where", "bell", "notify")
-"""The options of a resumed run that a settings file may set."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,13 +182,10 @@ def command(
       rig run a.gguf --toolbox my-tools             your own tools and conversations
       rig run a.gguf http://127.0.0.1:8080          a file, and the same file behind a server
     """  # noqa: D301 - for click
+    from rig.displays.card import ending
+    from rig.running.planning import Options, elsewhere, plan, plan_resume
+
     name = playing.name
-    if resuming.resume is not None:
-        # A run continues with the options that it was started with.
-        for parameter in from_file(context).keys() - _RESUMING:
-            context.params[parameter] = None
-            context.set_parameter_source(parameter, ParameterSource.DEFAULT)
-        name = context.params["name"]
     options = options_of(context)
     if resuming.resume is not None:
         if name is not None:
@@ -231,6 +219,8 @@ def print_end(
 
     Without a text, stderr gets the place of a run that was stopped.
     """
+    from rig.displays.summary import whereabouts
+
     if as_json:
         arms = [arm.as_json(stored.declaration) for arm in stored.arms]
         click.echo(json_text({"run": stored.id, "store": str(store), "arms": arms, **more}))
@@ -243,15 +233,10 @@ def print_end(
 def options_of(context: click.Context) -> dict[str, Any]:
     """Return the options of a plan that were given, by name, without those left to their defaults.
 
-    Options in a file count as given, and are named on stderr. Between a suite and a folder, the command line
-    decides.
+    Options in a file count as given.
     """
-    files = from_file(context)
-    for name, other in (("suite", "conversations"), ("conversations", "suite")):
-        if name in files and other not in files and context.params[other] != TABLE[other].start:
-            context.params[name] = TABLE[name].start
-            context.set_parameter_source(name, ParameterSource.DEFAULT)
-    say_what_is_from_file(context)
+    from rig.scoring import NamedMeasure
+
     options = shared.chosen_options(context)
     if (rounds := context.params.get("max_rounds")) is not None:
         options["set"] = (*options.get("set", ()), f"max_rounds={rounds}")
@@ -268,6 +253,11 @@ def carry_out(
     If the display is for people, the terminal's title shows the progress, and `playing` has the options for
     notifying the user of the end. The display also shows the `notice`.
     """
+    from rig.events import Notice, RunStarted
+    from rig.running.control import Control
+    from rig.running.runner import run as run_plan
+    from rig.store import Runs
+
     for fault in todo.faults:
         say(f"rig: {fault}", err=True)
     control = Control()
@@ -327,6 +317,12 @@ def noise(
     With a temperature, the second arm uses another seed. The options are those of `rig run`, each given once.
     The run is stored like any other, and `rig compare --noise RUN` shows it next to a comparison.
     """
+    from rig.compare.arms import choose
+    from rig.compare.noise import noise_between
+    from rig.displays.summary import whereabouts
+    from rig.running.planning import Options, plan
+    from rig.store import Runs
+
     store = playing.runs
     if of is None:
         options = options_of(context)
@@ -359,6 +355,8 @@ def noise(
 
 
 def _noise_text(stored: StoredRun, noises: list[Noise], alpha: float) -> str:
+    from rig.displays.compare import estimate, table
+
     shares = {
         "predictions with another text": [noise.steps for noise in noises],
         "calls judged otherwise": [noise.calls for noise in noises],

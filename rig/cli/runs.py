@@ -1,5 +1,7 @@
 """`rig runs`, `show`, `watch`, `demo` and `tour`: the stored runs, what is in one, and how it went."""
 
+from __future__ import annotations
+
 import importlib
 import lzma
 import math
@@ -9,6 +11,7 @@ from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,19 +22,16 @@ from rig.cli import options as shared
 from rig.cli.options import AS_JSON, STORE
 from rig.cli.output import print_json, print_table, say, terminal_width
 from rig.cli.verbs import argument, option, verb
-from rig.compare.groups import By, groups_of
-from rig.compare.leaderboard import published
-from rig.displays.card import ending
-from rig.displays.compare import groups_text, tables_markdown
-from rig.displays.steps import ended
-from rig.displays.summary import repeated_arms, summary, unclear_notes, whereabouts
+from rig.compare.groups import By
 from rig.displays.texts import headline, measured, out_of
 from rig.errors import RigError
 from rig.files import json_text
-from rig.methods.paper import Table
 from rig.paths import DEMO
-from rig.replay.player import SLOWEST, Player
-from rig.store import Cell, Runs, StoredRun, StoredScore, backup, datasette_metadata
+from rig.replay.player import SLOWEST
+
+if TYPE_CHECKING:
+    from rig.methods.paper import Table
+    from rig.store import Cell, Runs, StoredRun, StoredScore
 
 
 @verb()
@@ -49,6 +49,8 @@ def command(
     as_json: bool = AS_JSON,
 ) -> None:
     """List the stored runs, newest first."""
+    from rig.store import Runs, backup, datasette_metadata
+
     if live and (datasette or as_json):
         raise RigError("--tui is for people, --datasette and --json are for programs; give one of them")
     if copy is not None and (live or datasette or as_json):
@@ -126,6 +128,8 @@ def print_scores(run: StoredRun, scores: list[StoredScore]) -> None:
 
 def print_tables(tables: Sequence[Table], of: JsonObject, *, as_json: bool) -> None:
     """Print the tables of a method's paper, as Markdown, or as JSON together with `of`."""
+    from rig.displays.compare import tables_markdown
+
     if as_json:
         print_json({**of, "tables": [table.as_json() for table in tables]})
     else:
@@ -152,6 +156,12 @@ def show(
 
     RUN is an id or its first characters, a name given with --name, or `latest`.
     """
+    from rig.compare.groups import groups_of
+    from rig.compare.leaderboard import published
+    from rig.displays.compare import groups_text
+    from rig.displays.summary import unclear_notes
+    from rig.store import Runs
+
     if tables and conversation is not None:
         raise RigError("--tables shows a whole run; leave out the conversation")
     if by is not None and (tables or conversation is not None):
@@ -179,6 +189,8 @@ def show(
 
 
 def _run_json(stored: Runs, run: StoredRun) -> JsonObject:
+    from rig.displays.summary import repeated_arms
+
     arms = [{**arm.as_json(run.declaration), "fingerprint": arm.fingerprint} for arm in run.arms]
     for arm, repeated in zip(arms, repeated_arms(run, stored.each_cell(run)), strict=False):
         arm |= repeated.as_json()
@@ -217,6 +229,10 @@ _READ_AT_ONCE = 2_000
 
 
 def _show_run(stored: Runs, run: StoredRun) -> None:
+    from rig.compare.groups import groups_of
+    from rig.displays.compare import groups_text
+    from rig.displays.summary import repeated_arms, summary, whereabouts
+
     name = f" ({run.name})" if run.name else ""
     say(f"run {run.id}{name}, {run.created.astimezone():%Y-%m-%d %H:%M}, {run.state}")
     repeated = repeated_arms(run, stored.each_cell(run))
@@ -249,13 +265,11 @@ def _show_conversation(
     from rig.rescore.reexecute import effects_of
     from rig.rescore.setups import places_of_path
 
-    names = [arm.name for arm in run.arms]
-    if unknown := [name for name in arms if name not in names]:
-        raise RigError(f"run {run.id} has no arm {unknown[0]!r}; its arms are: {', '.join(names)}")
+    wanted = {run.arm(name).position for name in arms}
     transcripts = [
         stored.transcript(run, conversation, arm.position, repeat)
         for arm in run.arms
-        if not arms or arm.name in arms
+        if not arms or arm.position in wanted
         for repeat in range(run.repeats)
     ]
     both = [(transcript, effects_of(run, transcript) if diff else None) for transcript in transcripts]
@@ -272,6 +286,8 @@ def _show_conversation(
 
 def _state(run: StoredRun, cell: Cell) -> str:
     """Return in a few words how a conversation went."""
+    from rig.displays.steps import ended
+
     errors = "".join(f", {count} {kind}" for kind, count in cell.errors.items())
     if cell.counts is None:
         return f"{out_of(cell.turns_done, cell.turns)} turns{errors}" if cell.turns_done else "-"
@@ -342,6 +358,10 @@ def tell(
 
     Returns the exit code.
     """
+    from rig.displays.card import ending
+    from rig.replay.player import Player
+    from rig.store import Runs
+
     stream = sys.stderr if as_json else sys.stdout
     view = displays.resolve(display, stream)
     live = view == "tui"
@@ -397,6 +417,8 @@ def tour() -> None:
 
     You need a terminal, but no model. The run is not added to your own.
     """
+    from rig.replay.player import Player
+
     if displays.resolve("auto", sys.stdout) != "tui":
         raise RigError("rig tour needs a terminal that keys can be pressed in; `rig docs run` lists them")
     with recording() as (store, pace):
@@ -407,6 +429,8 @@ def tour() -> None:
 @contextmanager
 def recording() -> Iterator[tuple[Path, float]]:
     """A context with the recorded run in a temporary store, and the speed at which it takes half a minute."""
+    from rig.store import Runs
+
     with TemporaryDirectory(prefix="rig-demo-") as folder:
         store = Path(folder) / "demo.sqlite"
         store.write_bytes(lzma.decompress(DEMO.read_bytes()))

@@ -1,5 +1,7 @@
 """`rig score` and `rig adjudicate`: score predictions again, and decide on texts that no rule can judge."""
 
+from __future__ import annotations
+
 import json
 import sys
 from collections import Counter, defaultdict
@@ -8,29 +10,28 @@ from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from rig.budget import parse_json
 from rig.calls import ExecutedCall, JsonObject
 from rig.cli.options import AS_JSON, RUN, STORE, THRESHOLD, complete_runs, json_option, of_table
 from rig.cli.output import print_json, print_table, say
 from rig.cli.runs import print_scores
 from rig.cli.verbs import argument, option, verb
-from rig.displays.steps import ended, errors_of
 from rig.displays.texts import measured
-from rig.displays.transcript import QUESTION, question_text
 from rig.errors import RigError, counted
 from rig.files import json_text
-from rig.methods.base import Method, Setup
+from rig.methods.base import Setup
 from rig.metrics import Counts, Declaration, total
-from rig.models import Model
-from rig.rescore.adjudication import Adjudication, Opinions
-from rig.rescore.reexecute import reexecute, require_world
-from rig.rescore.setups import setup_for_files, setup_of
-from rig.rescore.stored import Scored, score_files, score_run
-from rig.scoring import Mode, add_answers, answers_file, read_answers
-from rig.store import GraderInfo, Runs
+from rig.scoring import Mode
+
+if TYPE_CHECKING:
+    from rig.methods.base import Method
+    from rig.models import Model
+    from rig.rescore.adjudication import Adjudication, Opinions
+    from rig.rescore.stored import Scored
 
 _IN_MEMORY = 1 << 20
 _MOST_DIFFERENCES = 20
@@ -65,7 +66,7 @@ class Spool(list[Any]):
 
     def __iter__(self) -> Iterator[Any]:
         self._file.seek(0)
-        return map(json.loads, self._file)
+        return map(parse_json, self._file)
 
 
 def print_spooled(value: JsonObject) -> None:
@@ -98,6 +99,9 @@ class ScoredGroup:
 
     def add(self, scored: Scored) -> None:
         """Add a conversation."""
+        from rig.displays.steps import ended, errors_of
+        from rig.rescore.reexecute import reexecute
+
         counts, declaration = scored.score.counts, self.declaration
         self.counts = total((self.counts, counts))
         for name, parts in scored.breakdown.items():
@@ -193,6 +197,9 @@ def command(
     to the run store. With --grader upstream, calls are matched and executed the way ToolTalk's own code does
     it.
     """
+    from rig.rescore.setups import setup_for_files
+    from rig.scoring import answers_file
+
     place = Path(what)
     options: dict[str, Any] = {"threshold": threshold, "grader": grader, "similarity": similarity}
     options |= {"reader": reader, "world": world, "answers": answers_file(runs)}
@@ -211,6 +218,10 @@ def command(
 def _score_files(
     place: Path, setups: list[tuple[Method, Setup]], reexecute: bool, as_json: bool
 ) -> list[ScoredGroup]:
+    from rig.rescore.reexecute import require_world
+    from rig.rescore.stored import score_files
+    from rig.store import GraderInfo
+
     every: list[tuple[Setup, list[ScoredGroup]]] = []
     for method, setup in setups:
         acting = require_world(setup) if reexecute else None
@@ -247,6 +258,11 @@ def _print_groups(groups: list[ScoredGroup]) -> None:
 def _score_run(
     text: str, store: Path, options: dict[str, Any], reexecute: bool, as_json: bool
 ) -> list[ScoredGroup]:
+    from rig.rescore.reexecute import require_world
+    from rig.rescore.setups import setup_of
+    from rig.rescore.stored import score_run
+    from rig.store import Runs
+
     with Runs.open(store) as runs:
         run = runs.get(text)
     setup = setup_of(run, **options)
@@ -286,6 +302,9 @@ def adjudicate(
     wherever the same two texts are compared again; if you answer twice, the last answer counts. `rig score
     RUN` then scores the run with your answers.
     """
+    from rig.rescore.adjudication import Adjudication, Opinions
+    from rig.scoring import add_answers, answers_file, read_answers
+
     if run is None and to is None and source is None:
         raise RigError("which run? Name one (`rig runs`), or give --export or --import")
     file = answers_file(runs)
@@ -319,6 +338,8 @@ def adjudicate(
 
 
 def _ask(asking: Adjudication, opinions: Opinions | None, *, is_blind: bool) -> None:
+    from rig.displays.transcript import question_text
+
     run, pairs = asking.run, asking.questions
     if not pairs:
         click.echo(f"run {run.id} has no unclear texts left to judge")
@@ -348,6 +369,8 @@ def _ask(asking: Adjudication, opinions: Opinions | None, *, is_blind: bool) -> 
 
 def _reply() -> str | None:
     """Ask a person for a reply; None for quitting, or at the end of the input."""
+    from rig.displays.transcript import QUESTION
+
     while True:
         try:
             question = f"{QUESTION} y, n, s(kip), u(ndo), q(uit)"

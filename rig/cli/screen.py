@@ -1,5 +1,7 @@
 """`rig screen`: measure how likely models make the true calls, without generating."""
 
+from __future__ import annotations
+
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -7,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rig import methods
 from rig.calls import JsonObject
 from rig.cli import INTERRUPTED
 from rig.cli import options as shared
@@ -16,23 +17,22 @@ from rig.cli.verbs import argument, option, verb
 from rig.displays.compare import with_interval
 from rig.displays.table import Row, columns
 from rig.displays.texts import UNKNOWN, clock_time, percent
-from rig.engine.files.caches import sha256_of
 from rig.errors import RigError, counted
 from rig.files import json_text, write
-from rig.methods.base import Method
 from rig.option import MACHINE
 from rig.options import TABLE
-from rig.running.planning import Options, require_opened
-from rig.screening.divergence import DivergenceFigures, Measure
-from rig.screening.results import DECIDED, KINDS, ArmScreen, KindFigures, Screen
-from rig.screening.validity import OUTCOMES, SIGNAL, Validity, check_stored, validity_of
-from rig.store import Runs
-from rig.store.records import made_from
+from rig.screening.divergence import DivergenceFigures
+from rig.screening.results import KindFigures
 from rig.tasks import Task, select
 
 if TYPE_CHECKING:
+    from rig.methods.base import Method
+    from rig.running.planning import Options
     from rig.screening.corpus import Corpus, CorpusScreen
+    from rig.screening.divergence import Measure
+    from rig.screening.results import ArmScreen, Screen
     from rig.screening.screening import Screening
+    from rig.screening.validity import Validity
 
 _SEVERAL = {name: option for name, option in TABLE.items() if option.several and not option.listed}
 _VARIED = {name: option.place for name, option in _SEVERAL.items() if "screen" in option.verbs}
@@ -76,6 +76,10 @@ def command(
     in one pass how likely the model finds that call under the grammar, whether it would make it with greedy
     decoding, and how far its choices are from those of BASE. Nothing is stored.
     """
+    from rig.engine.files.caches import sha256_of
+    from rig.screening.validity import check_stored, validity_of
+    from rig.store import Runs
+
     options = {name: value for name, value in values.items() if value not in (None, (), False)}
     if models:
         options["models"] = models
@@ -126,9 +130,7 @@ def command(
     return INTERRUPTED if screened.is_interrupted else has_failed
 
 
-def _text(
-    options: JsonObject, text: Path | None, base_file: Path | None, save: Path | None
-) -> "CorpusScreen":
+def _text(options: JsonObject, text: Path | None, base_file: Path | None, save: Path | None) -> CorpusScreen:
     """Screen models on a plain text, or on the tokens of a file of log-probabilities."""
     from rig.screening.corpus import screen_corpus
 
@@ -140,9 +142,10 @@ def _text(
     return screen_corpus(request, lambda line: say(line, err=True), progress("read", "chunk"))
 
 
-def corpus_of(options: JsonObject, text: Path | None) -> "Corpus":
+def corpus_of(options: JsonObject, text: Path | None) -> Corpus:
     """Return the models and a text to read. Raises RigError for options that do not apply to a text."""
     from rig.engine.files.registry import resolve
+    from rig.running.planning import Options
     from rig.screening.corpus import Corpus
 
     for name in options:
@@ -156,6 +159,9 @@ def corpus_of(options: JsonObject, text: Path | None) -> "Corpus":
 
 def as_asked(options: JsonObject) -> tuple[Options, Method, list[Task]]:
     """Return the options of the command line, the method, and the conversations that they choose."""
+    from rig import methods
+    from rig.running.planning import Options
+
     if not options.get("models"):
         raise RigError(
             "which models? Give the one to compare with first, then the others (`rig models list`)"
@@ -171,7 +177,10 @@ def _as_stored(
     store: Path, against: Sequence[str], options: JsonObject
 ) -> tuple[Options, Method, list[Task]]:
     """Return the first run's settings and conversations; all arms must have been asked in the same way."""
+    from rig import methods
     from rig.compare.arms import choose
+    from rig.running.planning import Options, require_opened
+    from rig.store import Runs
 
     if clash := [name for name in options if name not in _SELECTING]:
         name = clash[0].replace("_", "-")
@@ -205,7 +214,7 @@ def _as_stored(
     return chosen, method, select(tasks, *map(options.get, ("only", "limit", "part"), ((), None, None)))
 
 
-def screening_of(options: Options, method: Method, tasks: list[Task]) -> "Screening":
+def screening_of(options: Options, method: Method, tasks: list[Task]) -> Screening:
     """Return the screening to run. Raises RigError for models without weights."""
     from rig.engine.files.info import inspect
     from rig.engine.files.registry import ResolvedModel, resolve
@@ -253,6 +262,9 @@ def screen_text(screen: Screen, validity: Sequence[Validity] = (), width: int | 
 
     Models that do not fit into `width` cells follow below.
     """
+    from rig.screening.validity import OUTCOMES, SIGNAL
+    from rig.store.records import made_from
+
     lines = [line.rstrip() for line in columns(list(_rows(screen)), width)]
     count = len(screen.conversations)
     lines.append(
@@ -279,6 +291,8 @@ def screen_text(screen: Screen, validity: Sequence[Validity] = (), width: int | 
 
 
 def _rows(screen: Screen) -> Iterator[Row]:
+    from rig.screening.results import DECIDED, KINDS
+
     arms, base = screen.arms, screen.base
 
     def difference(arm: ArmScreen) -> str:
@@ -330,7 +344,7 @@ _DIVERGENCE: dict[str, Callable[[DivergenceFigures], str]] = {
 """Figures over the whole vocabulary."""
 
 
-def corpus_text(screen: "CorpusScreen", width: int | None = None) -> str:
+def corpus_text(screen: CorpusScreen, width: int | None = None) -> str:
     """Return the lines of `llama-perplexity --kl-divergence`, with a column for each model."""
     cells = {arm.arm: _lines(arm.figures) for arm in screen.arms if arm.figures is not None}
     labels = next(iter(cells.values()), {})

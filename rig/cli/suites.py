@@ -1,36 +1,38 @@
 """`rig suites`, `rig check` and `rig tools`: the suites to play, and the tools to call."""
 
+from __future__ import annotations
+
 import shlex
 import shutil
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import click
 
-from rig import methods, plugins
+from rig import plugins
 from rig.calls import JsonObject
 from rig.cli.options import AS_JSON, json_option
 from rig.cli.output import print_json, print_table, say
 from rig.cli.verbs import Verbs, argument, option, verb
 from rig.displays.table import one_line
-from rig.engine.formats.base import declarations_in_words
-from rig.engine.grammar.schema import SchemaError, narrow
 from rig.errors import RigError, counted
 from rig.files import json_text, write
-from rig.methods.base import Checked
 from rig.opening import COMMAND
-from rig.toolbox.cassette import from_log
-from rig.toolbox.folder import LISTING, files_of, find_toolbox, holds_code, holds_toolbox
-from rig.toolbox.isolation import network_of
-from rig.toolbox.listing import UNSAID, Listing, ToolDeclaration, read_listing, write_listing
-from rig.toolbox.rules import Rule
-from rig.toolbox.servers import CASSETTE, ServerUse, imported, record_into, servers_of
-from rig.toolbox.spec import Tool
-from rig.toolbox.toolbox import Toolbox
+
+if TYPE_CHECKING:
+    from rig.methods.base import Checked
+    from rig.toolbox.listing import ToolDeclaration
+    from rig.toolbox.spec import Tool
+    from rig.toolbox.toolbox import Toolbox
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 _NETWORK = option("Let MCP servers use your network.")
+_MOST_NOTES = 100
+"""The most lines on what a grammar does not hold; a large schema can have thousands."""
 _STARTER = Path(__file__).parent / "starter"
 _FIRST = (
     "# Say what the user says, and which calls are due; `rig check --record` fills in what they return.\n"
@@ -49,6 +51,8 @@ def command() -> None:
 @command.verb("list")
 def list_(*, as_json: bool = AS_JSON) -> None:
     """List the suites that come with rig, and the method that plays each."""
+    from rig import methods
+
     header = ("suite", "method", "tasks", "place")
     rows = [
         (name, method.name, len(method.load(place)), str(place))
@@ -66,6 +70,8 @@ def list_(*, as_json: bool = AS_JSON) -> None:
 @command.verb()
 def info(suite: str = argument("NAME|PATH"), *, as_json: bool = AS_JSON) -> None:
     """List the tasks of a suite."""
+    from rig import methods
+
     method, tasks = methods.find_tasks(suite)
     rows = [
         {"task": task.name, "turns": len(task.known_turns), "calls": task.ground_truth_count}
@@ -90,6 +96,8 @@ def new(
 
     Try it with `rig run oracle --toolbox NAME`. `rig docs your-own` explains the next steps.
     """
+    from rig.toolbox.listing import read_listing, write_listing
+
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise RigError(f"{folder}: already exists; give a new name")
     if code and tools is not None:
@@ -129,6 +137,10 @@ def check(
     conversations that come with the toolbox. rig prints one line for each fault, and exits with code 1 if
     there are any.
     """
+    from rig import methods
+    from rig.toolbox.folder import find_toolbox
+    from rig.toolbox.servers import ServerUse
+
     box = None if toolbox is None else find_toolbox(toolbox, ServerUse("live", server_network))
     if directory is None and box is not None:
         if not box.suites:
@@ -146,17 +158,37 @@ def check(
                 checked = [method.check(place, world) for place in method.suites().values()]
                 reports += filter(None, checked)
     if as_json:
-        print_json([report.as_json() for report in reports])
+        print_json([{**report.as_json(), "notes": list(_unwritable(report))} for report in reports])
     else:
         for report in reports:
-            for line in (*report.faults, *report.summary):
+            for line in (*report.faults, *_unwritable(report), *report.summary):
                 say(one_line(str(line)))
     return any(report.faults for report in reports)
+
+
+def _unwritable(report: Checked) -> Iterator[str]:
+    """Yield a line on each true call that a schema allows and no model can write that a grammar holds."""
+    from rig.engine.grammar.schema import narrow
+    from rig.toolbox.schemas import faults, fits, with_nulls_absent
+
+    for place, call, schema in report.true_calls:
+        if not isinstance(call.arguments, dict):
+            continue
+        arguments = with_nulls_absent(schema, call.arguments)
+        if fits(arguments, schema):
+            narrowed = narrow(schema, call.name, formats=False)
+            for fault in islice(faults(arguments, narrowed), 1):
+                yield (
+                    f"{place}: only a model that no grammar holds can write this call of {call.name}:"
+                    f" {fault.message[:200]}"
+                )
 
 
 def _check(
     place: Path, world: Path | None, toolbox: Toolbox | None, *, record: bool, as_json: bool
 ) -> Checked:
+    from rig import methods
+
     suites = methods.made_suites()
     if not place.exists() and (name := str(place)) in suites:
         # It is made now, and checked as a folder.
@@ -169,11 +201,14 @@ def _check(
     method = methods.of_place(place)
     if (record or world is not None or toolbox is not None) and not method.holds_responses:
         raise RigError(f"the tasks of the method {method.name} hold no responses of a world to be replayed")
-    for path in method.record(place, world, toolbox) if record else ():
-        click.echo(f"recorded {path}", err=as_json)
+    if record:
+        for path in method.record(place, world, toolbox, lambda line: say(one_line(line), err=as_json)):
+            click.echo(f"recorded {path}", err=as_json)
     report = method.check(place, world, toolbox)
     if report is None:
         raise RigError(f"{place}: the method {method.name} has no check of its tasks")
+    if not report.tasks and not report.faults:
+        raise RigError(f"{place}: its files hold no conversation; write one into them")
     return report
 
 
@@ -193,10 +228,22 @@ def list_tools(
 
     rig runs the code in DIR, and starts the server of mcp:COMMAND.
     """
+    from rig.toolbox.folder import find_toolbox
+    from rig.toolbox.servers import ServerUse
+
     use = ServerUse("live", server_network)
     boxes = [find_toolbox(name, use) for name in toolboxes or plugins.registered().toolboxes]
     if as_json:
-        print_json([{"toolbox": box.name, "tools": list(map(_as_json, box.tools.values()))} for box in boxes])
+        print_json(
+            [
+                {
+                    "toolbox": box.name,
+                    "tools": list(map(_as_json, box.tools.values())),
+                    "left_out": list(box.left_out),
+                }
+                for box in boxes
+            ]
+        )
         return
     rows = []
     for box in boxes:
@@ -205,6 +252,9 @@ def list_tools(
             names = (name if name in required else f"{name}?" for name in tool.parameters["properties"])
             rows.append((box.name, tool.name, _kind(tool), ", ".join(names)))
     print_table(("toolbox", "tool", "kind", "arguments"), rows)
+    for box in boxes:
+        for line in box.left_out:
+            say(f"{box.name}: left out: {one_line(line)}", err=True)
 
 
 @tools.verb("info")
@@ -219,6 +269,11 @@ def tool_info(
 
     rig runs the code in DIR, and starts the server of mcp:COMMAND.
     """
+    from rig.engine.formats.base import declarations_in_words
+    from rig.toolbox.folder import files_of, find_toolbox, holds_code, holds_toolbox
+    from rig.toolbox.isolation import confinement
+    from rig.toolbox.servers import ServerUse, servers_of
+
     box = find_toolbox(toolbox, ServerUse("live", server_network))
     docs = box.docs(tools or None)
     chosen = [box.tools[doc.name] for doc in docs]
@@ -230,8 +285,10 @@ def tool_info(
     if holds_toolbox(place):
         code = "runs like any program of yours" if holds_code(place) else "is data: nothing is run"
         say(f"{', '.join(path.name for path in files_of(place))}: what is here {code}")
+    for line in box.left_out:
+        say(f"left out: {one_line(line)}")
     if servers_of(box) is not None:
-        say(network_of(network=server_network))
+        say("\n".join(confinement(network=server_network)))
     for suite in box.suites:
         say(f"conversations: {suite}")
     for tool, doc in zip(chosen, docs, strict=True):
@@ -245,25 +302,32 @@ def tool_info(
 def check_tools(toolbox: str = argument("NAME|DIR")) -> int:
     """Check the tools of a toolbox.
 
-    rig checks the declarations, and that a grammar can enforce them. It prints one line for each
-    fault and exits with code 1 if there are any. rig runs the code in DIR. `rig check` also makes the calls
-    of its conversations.
+    rig checks the declarations. It prints one line for each fault and exits with code 1 if there are any; a
+    tool that cannot be read is one, and is left out of runs. Further lines name what a grammar cannot hold a
+    model to. Calls are judged by a tool's whole schema in any case. rig runs the code in DIR. `rig check`
+    also makes the calls of its conversations.
     """
+    from rig.engine.grammar.schema import narrow
+    from rig.toolbox.folder import LISTING, find_toolbox
+    from rig.toolbox.listing import read_listing
+
     box, place = find_toolbox(toolbox), Path(toolbox)
     where = f"{place}: " if place.exists() else ""
-    faults = []
+    lines = [f"{where}left out: {one_line(line)}" for line in box.left_out]
+    notes: list[str] = []
     for tool in box.tools.values():
-        try:
-            narrow(tool.parameters, tool.name, formats=False)
-        except SchemaError as error:
-            faults.append(f"{where}{error}")
+        narrow(tool.parameters, tool.name, formats=False, notes=notes)
         if not tool.description:
-            faults.append(f"{where}{tool.name}: has no description; a model cannot tell what it is for")
+            lines.append(f"{where}{tool.name}: has no description; a model cannot tell what it is for")
     listing = place / LISTING
-    for line in (*faults, *(read_listing(listing).notes if listing.is_file() else ())):
-        say(line)
-    say(f"{box.name}: {counted(len(box.tools), 'tool')}, {counted(len(faults), 'fault', 'no')}")
-    return bool(faults)
+    declared = read_listing(listing).notes if listing.is_file() else ()
+    notes = list(dict.fromkeys(notes))
+    for line in (*lines, *declared, *(f"{where}{note}" for note in notes[:_MOST_NOTES])):
+        say(one_line(line))
+    if len(notes) > _MOST_NOTES:
+        say(f"{where}and {len(notes) - _MOST_NOTES} more that a grammar does not hold")
+    say(f"{box.name}: {counted(len(box.tools), 'tool')}, {counted(len(lines), 'fault', 'no')}")
+    return bool(lines)
 
 
 @tools.verb("import")
@@ -283,6 +347,10 @@ def import_(
     rig starts the server of mcp:COMMAND. With --output, it also writes mcp.json, and copies the files and
     folders that the command names, which the server then works on instead of yours.
     """
+    from rig.toolbox.folder import LISTING
+    from rig.toolbox.listing import UNSAID, Listing, read_listing, write_listing
+    from rig.toolbox.servers import ServerUse, imported
+
     tools: list[ToolDeclaration] = []
     if file.startswith(COMMAND):
         listing, write_server = imported(file, ServerUse("live", server_network), output or Path())
@@ -299,12 +367,12 @@ def import_(
         if write_server is not None:
             write_server()
         write_listing(Listing(listing.form, tuple(tools)), target)
+    notes = [*(f"left out: {one_line(line)}" for line in listing.left_out), *map(one_line, listing.notes)]
     if as_json:
-        notes = list(listing.notes)
         names = [tool.name for tool in listing.tools]
         print_json({"form": listing.form, "tools": names, "notes": notes, "file": target and str(target)})
         return
-    for note in listing.notes:
+    for note in notes:
         say(note, err=True)
     say(f"{file}: {listing.form}'s form, {counted(len(listing.tools), 'tool')}")
     rows = [(tool.name, _kind(tool), " ".join(tool.description.split())) for tool in listing.tools]
@@ -326,6 +394,10 @@ def record(
     rig starts the servers, and plays the conversations as `rig check` does. `--servers replay` then answers
     without a server. Values of the servers' environment are left out.
     """
+    from rig.toolbox.cassette import from_log
+    from rig.toolbox.folder import find_toolbox
+    from rig.toolbox.servers import CASSETTE, ServerUse, record_into, servers_of
+
     use = ServerUse("live", server_network, redact)
     box = find_toolbox(str(folder), use)
     servers = servers_of(box)
@@ -348,6 +420,8 @@ def _kind(tool: Tool | ToolDeclaration) -> str:
 
 
 def _rule(how: object) -> str:
+    from rig.toolbox.rules import Rule
+
     return how.name if isinstance(how, Rule) else str(getattr(how, "name", how)).lower()
 
 

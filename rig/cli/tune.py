@@ -1,9 +1,11 @@
 """`rig models tune`: find the best file of a model at a size."""
 
+from __future__ import annotations
+
 import re
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,19 +16,14 @@ from rig.cli.output import print_json, say
 from rig.cli.run import carry_out, exit_code
 from rig.cli.screen import as_asked, progress, screening_of
 from rig.cli.verbs import option, verb
-from rig.compare.arms import ComparisonOptions
-from rig.compare.sequential import compare_sequentially
-from rig.displays.base import endings_as_exceptions
 from rig.displays.texts import file_size
-from rig.engine.files.info import inspect
 from rig.errors import RigError
 from rig.files import write
 from rig.options import TABLE
-from rig.report import model_card
-from rig.running.planning import Options, plan, plan_resume
-from rig.store import Runs
-from rig.tuning.quantize import TensorType
-from rig.tuning.tune import KINDS, MIXTURES, Funnel
+
+if TYPE_CHECKING:
+    from rig.running.planning import Options
+    from rig.tuning.tune import Funnel
 
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) *([KMG]I?B|)", re.IGNORECASE)
@@ -71,6 +68,15 @@ def command(
 
     A tuning that was stopped or killed goes on when you give the same command again.
     """
+    from rig.compare.arms import ComparisonOptions
+    from rig.compare.sequential import compare_sequentially
+    from rig.displays.base import endings_as_exceptions
+    from rig.engine.files.info import inspect
+    from rig.report import model_card
+    from rig.store import Runs
+    from rig.tuning.quantize import TensorType
+    from rig.tuning.tune import KINDS, MIXTURES, Funnel
+
     amount = _SIZE.fullmatch(size.strip())
     if amount is None:
         raise RigError(f"--size {size}: not a size; write it as in 4GiB or 900MB")
@@ -139,6 +145,9 @@ def command(
 
 def _is_stopped(funnel: Funnel, options: Options, store: Path, display: str) -> bool:
     """Play the finalists against the model unless that is finished. Return whether it was stopped."""
+    from rig.running.planning import plan, plan_resume
+    from rig.store import Runs
+
     state = None
     if store.is_file():
         with Runs.open(store) as opened:

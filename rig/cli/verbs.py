@@ -19,6 +19,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args, get_o
 
 import click
 
+from rig.cli.sources import settle
 from rig.errors import RigError, did_you_mean
 from rig.option import value_type
 
@@ -93,6 +94,9 @@ def verb(
 
         @wraps(function)
         def run(**values: Any) -> None:
+            context = click.get_current_context()
+            settle(context)
+            values |= {name: context.params[name] for name in values}
             own = {part: _value(part, hint, values) for part, hint, _ in _declared(function)}
             code = function(**own, **(values if takes_all else {}))
             if code is not None:
@@ -189,6 +193,9 @@ class Verbs(click.Group):
         name, path = args[0], context.command_path
         is_name = not name.startswith("-") and not context.resilient_parsing
         if is_name and self.get_command(context, name) is None:
-            near = did_you_mean(name, self.list_commands(context))
+            from rig.cli.mistakes import elsewhere
+
+            near = elsewhere(name) if context.parent is None else ""
+            near = near or did_you_mean(name, self.list_commands(context))
             raise RigError(f"there is no `{path} {name}`{near}; `{path} --help` lists what there is")
         return super().resolve_command(context, args)

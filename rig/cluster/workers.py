@@ -8,7 +8,7 @@ from typing import Any
 from rig.calls import Json
 from rig.cluster.on_ray import RayCluster, WorkerLost
 from rig.errors import RigError, counted
-from rig.models import Model, Notify, OnPiece, PendingStep, Prediction, Request
+from rig.models import Model, Notify, OnPiece, OnRead, PendingStep, Prediction, Request, unheard
 
 
 def loader_on(where: str, load: Callable[[Notify], Model]) -> Callable[[Notify], Model]:
@@ -56,7 +56,13 @@ class Workers(Model):
         self._opening: Request | None = None
         self.name, self._actors = cluster.spawn(notify, patience_s=self.AGAIN_S)
 
-    def prepare(self, opening: Request, slots: int | None, before: Mapping[str, Json] | None = None) -> None:
+    def prepare(
+        self,
+        opening: Request,
+        slots: int | None,
+        before: Mapping[str, Json] | None = None,
+        on_read: OnRead = unheard,
+    ) -> None:
         """Prepare all actors in the same way: the first decides what is left open."""
         self._opening = opening
         first, *others = [worker.actor for worker in self._workers] or self._actors

@@ -9,10 +9,10 @@ from typing import NamedTuple
 from rig.compare.leaks import leak_text, leaks_of
 from rig.compare.settings import ArmSettings, Factor, factors, grader_differences
 from rig.errors import RigError, did_you_mean
-from rig.metrics import Counts, Declaration, Metric, Remark
+from rig.metrics import UNPLAYED, Counts, Declaration, Metric, Remark
 from rig.rates.rates import RESAMPLES, SEED
 from rig.rates.sequential import OutcomeBounds
-from rig.store import GraderInfo, Runs, ScoredCell, StoredArm, StoredRun
+from rig.store import FITS, GraderInfo, Runs, ScoredCell, StoredArm, StoredRun
 from rig.tasks import Task
 
 
@@ -57,6 +57,12 @@ class ScoredArm:
     chosen: ChosenArm
     cells: Mapping[ConversationKey, Mapping[int, ScoredCell]]
 
+    @property
+    def unplayed(self) -> int:
+        """How many repeats of conversations the arm left out because of results; 0 in any other run."""
+        begun = self.chosen.run.begun.get(UNPLAYED, 0)
+        return max(round(begun) - sum(map(len, self.cells.values())), 0)
+
     def rows(self, keys: Sequence[ConversationKey]) -> list[list[Counts]]:
         """Return the counts of these conversations, each by repeat."""
         return [[cell.counts for cell in self.cells[key].values()] for key in keys]
@@ -98,8 +104,8 @@ class ComparisonOptions:
 def choose(runs: Runs, addresses: Sequence[str]) -> list[ChosenArm]:
     """Return the arms that these addresses name: RUN stands for all of its arms, RUN/ARM for one.
 
-    RUN is what `rig show` takes, ARM the name of an arm or the beginning of one. Raises RigError for an
-    address that fits nothing, or several arms.
+    RUN is what `rig show` takes, ARM the name of an arm, its beginning, or a label such as `…q8_0`. Raises
+    RigError for an address that fits nothing, or several arms.
     """
     arms: dict[tuple[str, int], tuple[StoredRun, StoredArm]] = {}
     for address in addresses:
@@ -116,7 +122,7 @@ def pick_baseline(chosen: Sequence[ChosenArm], text: str | None) -> ChosenArm:
     """Return the one arm whose name is or begins with this text, by default the first. Raises RigError."""
     if text is None:
         return chosen[0]
-    for fits in (str.__eq__, str.startswith):
+    for fits in FITS:
         candidates = [arm for arm in chosen if any(fits(name, text) for name in arm.names)]
         if len(candidates) == 1:
             return candidates[0]
@@ -202,14 +208,7 @@ def _addressed(runs: Runs, address: str) -> list[tuple[StoredRun, StoredArm]]:
         name = address[place + 1 :]
         if place == len(address):
             return [(run, arm) for arm in run.arms]
-        arms = [arm for arm in run.arms if arm.name == name] or [
-            arm for arm in run.arms if name and arm.name.startswith(name)
-        ]
-        if len(arms) != 1:
-            names = ", ".join(arm.name for arm in arms or run.arms)
-            meant = "could be any of" if arms else "is not one of its arms, which are"
-            raise RigError(f"run {run.id}: {name!r} {meant}: {names}")
-        return [(run, arms[0])]
+        return [(run, run.arm(name))]
     assert fault is not None
     raise fault
 
@@ -233,7 +232,9 @@ def shared_conversations(scored: Sequence[ScoredArm]) -> Shared:
     union, common = set.union(*pairs), set.intersection(*pairs)
     order = sorted(union, key=lambda key: (first.suite(key), key))
     by_arm = [[key for key in order if key in keys] for keys in (union, *(pairs if others else ()))]
-    notes = [*_unfinished(scored), *_left_out(scored, by_arm)]
+    # Where results chose what was played, the arms are not compared by what they share.
+    is_chosen = any(arm.unplayed for arm in scored)
+    notes = [*_unfinished(scored), *([] if is_chosen else _left_out(scored, by_arm))]
     repeated: dict[str, list[str]] = {}
     for arm, keys in zip(scored, by_arm, strict=True):
         numbers = sorted({len(arm.cells[key]) for key in keys})
@@ -267,6 +268,8 @@ def _unfinished(scored: Sequence[ScoredArm]) -> Iterator[str]:
         if finished < planned:
             run = arm.chosen.run
             rest = "the run is in progress" if run.is_running else f"`rig run --resume {run.id}` goes on"
+            if run.begun and run.finished:
+                rest = "the run ended when the others were decided"
             rest = arm.chosen.arm.decided or rest
             yield f"{arm.chosen.label} has finished {finished} of {planned} conversations; {rest}"
 

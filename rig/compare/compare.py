@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import product
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -23,9 +23,10 @@ from rig.compare.arms import (
     without_unfinished,
 )
 from rig.compare.curves import curves, spreads
+from rig.compare.early import bounded_difference, bounded_verdict, evidence_on, is_bounded
 from rig.compare.findings import Agreement, ArmPair, Comparison, arm_result, flips
 from rig.compare.noise import Noise
-from rig.compare.recommendation import recommend
+from rig.compare.recommendation import advise
 from rig.compare.verdict import ArmVerdict, settled, verdict
 from rig.errors import MACHINE, RigError
 from rig.limits import limits_of
@@ -104,9 +105,11 @@ def compare_chosen(
     ]
     pairings = _pairings(scored, shared.by_arm, tallied, declaration, question)
     results = []
-    for (arm, grader, factors), keys, tally in zip(rows, shared.by_arm, tallied, strict=True):
+    for (arm, grader, factors), keys, tally in zip(rows, _told(scored, shared.by_arm), tallied, strict=True):
         names = None if len(keys) == len(arm.cells) else [key.name for key in keys]
         took = runs.turn_speed(arm.chosen.run, arm.chosen.arm.position, grader, names)
+        if len(keys) != tally.conversations:
+            tally = Tallied.of(arm.rows(keys), declaration)
         results.append(arm_result(arm, took, declaration, tally, question.alpha, keys, factors))
     told = spreads(ready.scored, declaration, question.alpha)
     comparison = Comparison(
@@ -125,9 +128,14 @@ def compare_chosen(
             *ready.notes,
             *_chosen_parts(scored),
             *shared.notes,
+            *(f"{arm.label}: {note}" for arm in results if (note := declaration.form_note(arm.rated))),
             *failed_by_machine((arm.label, arm.errors) for arm in results),
             *unequally_cut(
-                [(arm.label, arm.fingerprint, [row.cuts for row in arm.conversations]) for arm in results],
+                [
+                    (arm.label, arm.fingerprint, [row.cuts for row in arm.conversations])
+                    for arm, of_arm in zip(results, scored, strict=True)
+                    if not is_bounded(scored[0], of_arm)
+                ],
                 question.alpha,
             ),
         ),
@@ -136,7 +144,19 @@ def compare_chosen(
         curves=curves(arms, ready.scored, declaration, question.loss / 100, question.alpha),
         spreads=told,
     )
-    return replace(comparison, recommendation=recommend(comparison, question.loss / 100))
+    return replace(comparison, recommendation=advise(comparison, arms, question.loss / 100))
+
+
+def _told(
+    scored: Sequence[ScoredArm], by_arm: Sequence[Sequence[ConversationKey]]
+) -> Iterator[Sequence[ConversationKey]]:
+    """Yield the conversations that the results of each arm are of: those that it shares with the baseline.
+
+    Where results chose what was played, what two arms share is no fair part of either: there they are all.
+    """
+    bounded = [is_bounded(scored[0], arm) for arm in scored]
+    for arm, keys, is_chosen in zip(scored, by_arm, [any(bounded), *bounded[1:]], strict=True):
+        yield sorted(arm.cells, key=lambda key: (arm.suite(key), key)) if is_chosen else keys
 
 
 class _Pairing(NamedTuple):
@@ -151,6 +171,10 @@ class _Pairing(NamedTuple):
     bootstrap: PairedBootstrap
     sides: tuple[ScoredArm, ScoredArm]
     keys: Sequence[ConversationKey]
+
+    @property
+    def is_bounded(self) -> bool:
+        return is_bounded(*self.sides)
 
 
 def _pairings(
@@ -200,6 +224,8 @@ def unequally_cut(
     Arms are given by label and fingerprint, with the limits that cut off an answer in each conversation, in
     any repeat.
     """
+    if not arms:
+        return
     (baseline, fingerprint, of_first), *others = arms
     for label, of_label, of_arm in others:
         for name in limits_of(fingerprint) | limits_of(of_label):
@@ -225,42 +251,67 @@ def _pairs(
     metric: Metric,
     runs: Runs,
 ) -> tuple[ArmPair, ...]:
+    plain = [pairing for pairing in pairings if not pairing.is_bounded]
+    tests = len(pairings)
     differences: dict[str, list[RateDifference]] = {}
     for compared in declaration.shown("tables"):
         uncorrected = [
-            _difference(
-                pairing.bootstrap, compared, pairing.tallied, declaration, question.alpha, len(pairings)
-            )
-            for pairing in pairings
+            _difference(pairing.bootstrap, compared, pairing.tallied, declaration, question.alpha, tests)
+            for pairing in plain
         ]
-        adjusted = holm([difference.p for difference in uncorrected])
+        adjusted = holm(_among(tests, [difference.p for difference in uncorrected]))
         differences[compared.name] = [
-            replace(difference, p_holm=p) for difference, p in zip(uncorrected, adjusted, strict=True)
+            replace(difference, p_holm=p) for difference, p in zip(uncorrected, adjusted, strict=False)
         ]
-    judged = [pairing[:3] for pairing in pairings]
-    verdicts = verdicts_of(judged, differences[metric.name], question, declaration, metric)
+    judged = [pairing[:3] for pairing in plain]
+    verdicts = iter(verdicts_of(judged, differences[metric.name], question, declaration, metric, tests))
+    by_arm = zip(*differences.values(), strict=True)
     pairs = []
-    for place, pairing in enumerate(pairings):
+    for pairing in pairings:
         (baseline, arm), tallied = pairing.sides, pairing.tallied
         flipped, turns_flipped = flips(baseline, arm, pairing.keys, runs.path)
-        pairs.append(
-            ArmPair(
-                baseline=baseline.chosen.label,
-                arm=arm.chosen.label,
-                conversations=len(pairing.keys),
-                differences={name: by_arm[place] for name, by_arm in differences.items()},
+        pair = ArmPair(
+            baseline=baseline.chosen.label,
+            arm=arm.chosen.label,
+            conversations=len(pairing.keys),
+            flips=flipped,
+            turn_flips=turns_flipped,
+            **(
+                _bounded(pairing, question, declaration, metric, tests)
+                if pairing.is_bounded
+                else {"differences": dict(zip(differences, next(by_arm), strict=True))}
+                | {"verdict": next(verdicts)}
+            ),
+        )
+        if not pairing.is_bounded:
+            pair = replace(
+                pair,
                 agreement=_agreement(*tallied),
                 correlation=_correlation(*tallied),
                 alike=_alike(metric, *tallied, question.seed),
                 won=sum(flip.outcome == "won" for flip in flipped),
                 lost=sum(flip.outcome == "lost" for flip in flipped),
                 flip_rate=len(flipped) / len(pairing.keys),
-                flips=flipped,
-                turn_flips=turns_flipped,
-                verdict=verdicts[place],
             )
-        )
+        pairs.append(pair)
     return tuple(pairs)
+
+
+def _bounded(
+    pairing: _Pairing, question: ComparisonOptions, declaration: Declaration, metric: Metric, tests: int
+) -> dict[str, Any]:
+    """Return the differences and the verdict of a pair of which only bounds may be told."""
+    alike = evidence_on(*pairing.sides, question.loss / 100, question.alpha, tests).alike
+    shown = declaration.shown("tables")
+    return {
+        "differences": {one.name: bounded_difference(one, declaration, alike) for one in shown},
+        "verdict": bounded_verdict(metric, declaration, alike, pairing.sides[0]),
+    }
+
+
+def _among(tests: int, p_values: Sequence[float | None]) -> list[float | None]:
+    """Return p-values with those of other tests, which are made at their share of the level."""
+    return [*p_values, *[1.0] * (tests - len(p_values))]
 
 
 def verdicts_of(
@@ -269,11 +320,12 @@ def verdicts_of(
     question: ComparisonOptions,
     declaration: Declaration,
     metric: Metric,
+    tests: int = 0,
 ) -> list[ArmVerdict]:
     """Return the verdict on each arm beside the baseline, whichever way the unclear texts are decided.
 
     `pairings` have the counts by conversation and repeat of both sides, and their sums; `differences` are
-    those with unclear texts as wrong.
+    those with unclear texts as wrong. `tests` are made in all, if there are others besides these.
 
     All rates lie between the ends: the texts of an arm are all wrong, or all right. The arms differ in most
     conversations if each text is decided against what the other did. A verdict holds if it holds at the four
@@ -281,6 +333,7 @@ def verdicts_of(
     own.
     """
     is_success = declaration.is_of_success(metric)
+    tests = max(tests, len(differences))
     ends: list[list[tuple[Tallied, Tallied, RateDifference]]] = []
     texts = []
     for (rows, tallied, bootstrap), counted_wrong in zip(pairings, differences, strict=True):
@@ -292,9 +345,7 @@ def verdicts_of(
         of_arm = [(*tallied, counted_wrong)]
         apart = [_furthest_apart(rows, sides, metric, declaration)] if any(unclear) else []
         for before, after in [*list(product(sides[0], sides[1]))[1:], *apart]:
-            end = _difference(
-                bootstrap, metric, (before, after), declaration, question.alpha, len(differences)
-            )
+            end = _difference(bootstrap, metric, (before, after), declaration, question.alpha, tests)
             of_arm.append((before, after, end))
         ends.append(of_arm)
         texts.append(sum(unclear))
@@ -308,7 +359,7 @@ def verdicts_of(
         flipped = [(int((gain > 1e-12).sum()), int((gain < -1e-12).sum())) for gain in gains]
         at_ends = []
         for (before, _, end), won_lost in zip(of_arm, flipped, strict=True):
-            p = holm([*largest[:place], end.p, *largest[place + 1 :]])[place]
+            p = holm(_among(tests, [*largest[:place], end.p, *largest[place + 1 :]]))[place]
             told = won_lost if any(won_lost) or not any(map(any, flipped)) else None
             judged = metric, before.rate(metric), replace(end, p_holm=p), before.conversations, told
             at_ends.append(verdict(*judged, question.alpha, is_success=is_success))

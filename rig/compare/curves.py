@@ -130,7 +130,9 @@ def spreads(scored: Sequence[ScoredArm], declaration: Declaration, alpha: float)
         return ()
     groups: list[tuple[str, str, dict[str, ScoredArm]]] = []
     for run in {arm.chosen.run.id: arm.chosen.run for arm in scored}.values():
-        arms = {arm.chosen.arm.name: arm for arm in scored if arm.chosen.run.id == run.id}
+        arms = {
+            arm.chosen.arm.name: arm for arm in scored if arm.chosen.run.id == run.id and not arm.unplayed
+        }
         for option in _WORDINGS:
             parts = (part.partition("=") for name in arms for part in name.split(" "))
             words = list(dict.fromkeys(word for key, _, word in parts if key == option))
@@ -173,8 +175,10 @@ def curves(
         return ()
     by_place = {(arm.chosen.run.id, arm.chosen.arm.name): arm for arm in scored}
     begun: list[tuple[StoredRun, str, str, list[tuple[str, ScoredArm | None]]]] = []
+    # Of an arm that stopped by its results, no rate would be fair.
+    biased = {id(arm.chosen.arm) for arm in scored if arm.unplayed}
     for run in {arm.run.id: arm.run for arm in arms}.values():
-        names = [arm.arm.name for arm in arms if arm.run.id == run.id]
+        names = [arm.arm.name for arm in arms if arm.run.id == run.id and id(arm.arm) not in biased]
         for option, values in _levels(run.settings):
             for name, by_level in curves_of(names, option, values).items():
                 levels = [

@@ -10,14 +10,17 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from rig.calls import ByName, JsonObject
+from rig.compare import brief
 from rig.compare.arms import ChosenArm, ConversationKey, ScoredArm
 from rig.compare.curves import Curve, WordingSpread
+from rig.compare.early import bounded_rates
 from rig.compare.noise import Noise
 from rig.compare.settings import Factor
 from rig.compare.verdict import ArmVerdict, Recommendation
+from rig.errors import counted
 from rig.events import Speed
 from rig.limits import CutAnswers, cut_answers
-from rig.metrics import Counts, Declaration, Metric, total
+from rig.metrics import UNPLAYED, Counts, Declaration, Metric, total
 from rig.paths import runs_file
 from rig.rates import Estimate, Tallied
 from rig.rates.agreement import Interval
@@ -189,7 +192,7 @@ class ArmResult(ByName):
     @property
     def rated(self) -> Counts:
         """The counts that `rates` follow from: a conversation counts once, however often it was played."""
-        if self.repeats[0] == self.repeats[1]:
+        if self.repeats[0] == self.repeats[1] or UNPLAYED in self.counts:
             return self.counts
         return total(
             {name: count / row.repeats for name, count in row.counts.items()} for row in self.conversations
@@ -231,25 +234,31 @@ class ArmPair(ByName):
     `differences` are by the names of metrics, arm less baseline. `agreement` is None with repeats.
     `correlation` is that of the arms' success over conversations, None if either never varies; `alike` is
     ICC3 and Pearson's R of the metric that the comparison is about, conversation by conversation. `won` and
-    `lost` conversations flipped for the better and for the worse, `flip_rate` is the share of both.
+    `lost` conversations flipped for the better and for the worse, `flip_rate` is the share of both. Where
+    results chose what an arm played, all of these are missing, and a difference has bounds but no value.
     """
 
     baseline: str
     arm: str
     conversations: int
     differences: Mapping[str, RateDifference]
-    agreement: Agreement | None
-    correlation: float | None
-    alike: Mapping[str, Interval]
-    won: int
-    lost: int
-    flip_rate: float
     flips: tuple[Flip, ...]
     turn_flips: tuple[Flip, ...]
     verdict: ArmVerdict
+    agreement: Agreement | None = None
+    correlation: float | None = None
+    alike: Mapping[str, Interval] = field(default_factory=dict)
+    won: int | None = None
+    lost: int | None = None
+    flip_rate: float | None = None
+
+    @property
+    def won_and_lost(self) -> str:
+        """The flipped conversations in words; empty where the arms did not play the same by chance."""
+        return "" if self.won is None else f"{counted(self.won, 'conversation')} won, {self.lost} lost"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Comparison:
     """Arms side by side, the baseline first.
 
@@ -291,6 +300,12 @@ class Comparison:
     def verdicts(self) -> dict[str, ArmVerdict]:
         """The verdict on each arm except the baseline, by its label."""
         return {pair.arm: pair.verdict for pair in self.pairs}
+
+    def __repr__(self) -> str:
+        return brief.as_text(self)
+
+    def _repr_html_(self) -> str:
+        return brief.as_html(self)
 
     def to_dicts(self) -> list[JsonObject]:
         """Return a flat row for each arm and metric, as dataframes take them: the rate, and the difference
@@ -371,13 +386,18 @@ def arm_result(
     )
     attempts = np.array([result.repeats for result in results])
     successes = np.array([result.successes for result in results])
+    counts = total(
+        [*(cell.counts for cell in cells), *([{UNPLAYED: scored.unplayed}] * bool(scored.unplayed))]
+    )
+    rates = {metric.name: tallied.estimate(metric, alpha) for metric in declaration.shown("tables")}
+    is_repeated = attempts.min() > 1 and not scored.unplayed
     return ArmResult(
         label=chosen.label,
         run=chosen.run.id,
         arm=chosen.arm.name,
         position=chosen.arm.position,
-        rates={metric.name: tallied.estimate(metric, alpha) for metric in declaration.shown("tables")},
-        counts=total(cell.counts for cell in cells),
+        rates=bounded_rates(counts, declaration) if scored.unplayed else rates,
+        counts=counts,
         repeats=(int(attempts.min()), int(attempts.max())),
         finished=sum(map(len, scored.cells.values())),
         planned=len(chosen.run.conversations) * chosen.run.repeats,
@@ -393,7 +413,7 @@ def arm_result(
         attribution=chosen.arm.attribution,
         factors=factors,
         conversations=results,
-        reliability=tuple(reliability(attempts, successes, alpha)) if attempts.min() > 1 else (),
+        reliability=tuple(reliability(attempts, successes, alpha)) if is_repeated else (),
         limits=cut_answers(
             chosen.settings.fingerprint,
             took.answers,

@@ -1,14 +1,17 @@
 """Where models succeed: by tool, skill of calling, tag and suite, with a number for each arm."""
 
+from __future__ import annotations
+
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
 from rig.calls import CallPlace, JsonObject
 from rig.errors import RigError
-from rig.metrics import rate
-from rig.store import Runs, StoredRun, Transcript
-from rig.toolbox.rules import is_optional
+from rig.metrics import UNPLAYED, rate
+
+if TYPE_CHECKING:
+    from rig.store import Runs, StoredRun, Transcript
 
 By: TypeAlias = Literal["tool", "skill", "tag", "suite"]
 WAYS: tuple[By, ...] = get_args(By)
@@ -63,9 +66,14 @@ def groups_of(runs: Runs, run: StoredRun, by: By) -> Groups:
             for conversation in run.conversations
             for repeat in range(run.repeats)
         )
+        # Of an arm that stopped by its results, no share would be fair.
         for arm in run.arms
+        if UNPLAYED not in arm.counts
     )
-    if grouped := next(groups([by], [arm.name for arm in run.arms], played), None):
+    names = [arm.name for arm in run.arms if UNPLAYED not in arm.counts]
+    if not names:
+        raise RigError(f"--by {by}: results chose what arms of {run.id} played, so shares say nothing")
+    if grouped := next(groups([by], names, played), None):
         return grouped
     faults = {
         "tool": "it is not known which true calls were made",
@@ -112,6 +120,8 @@ def _named(by: By, transcript: Transcript, succeeded: bool) -> Iterator[tuple[st
     the success; by tool, each true call that is due, and whether a call matched it; by skill, what turns
     got right.
     """
+    from rig.toolbox.rules import is_optional
+
     if by == "suite":
         yield transcript.conversation.suite or "-", succeeded, 1
         return
@@ -137,6 +147,8 @@ def _skills(transcript: Transcript) -> Iterator[tuple[str, int, int]]:
 
     Where nobody knows in advance in which turn a call is due, all that was played is one turn.
     """
+    from rig.toolbox.rules import is_optional
+
     task, played = transcript.conversation, transcript.turns
     for numbers in [[number] for number in played] if task.known_turns else [list(played)]:
         truth = {

@@ -14,12 +14,15 @@ from rig.calls import JsonObject
 from rig.compare.arms import ChosenArm, ConversationKey, choose, common_declaration
 from rig.compare.leaks import leaks_of
 from rig.compare.settings import ArmSettings, factors
-from rig.errors import RigError
+from rig.errors import RigError, counted
 from rig.methods import paper
 from rig.methods.paper import ArmScore, Standing, Table
-from rig.metrics import TASKS, UNCLEAR, Counts, Declaration, Metric, if_right, total
+from rig.metrics import TASKS, UNCLEAR, UNPLAYED, Counts, Declaration, Metric, if_right, total
 from rig.rates import Estimate, estimates
 from rig.store import GraderInfo, Runs, StoredArm, StoredRun, StoredScore
+
+PARTS = ("only", "limit", "part", "without")
+"""The options that choose a part of a suite."""
 
 
 class RankedArm(NamedTuple):
@@ -43,6 +46,20 @@ class RankedArm(NamedTuple):
     def name(self) -> str:
         """The address of the arm, RUN/ARM."""
         return f"{self.run.id}/{self.arm.name}"
+
+    @property
+    def obstacle(self) -> str:
+        """Why its rates say nothing about the model; empty if they do."""
+        if self.arm.not_evaluated:
+            return self.arm.not_evaluated
+        return "results chose what it played" if UNPLAYED in self.arm.counts else ""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is a model that has played all of the suite."""
+        settings = self.run.settings
+        is_part = any(settings.get(name) for name in PARTS) or len(self.tasks) < self.planned
+        return not is_part and (self.arm.fingerprint or {}).get("model.engine") != "oracle"
 
     def as_json(self) -> JsonObject:
         """Return everything by name."""
@@ -124,8 +141,15 @@ def deciding_metric(declaration: Declaration) -> Metric:
     return declaration.success_metric or declaration.metrics[0]
 
 
-def leaderboard(runs: Runs, suite: str | None = None, method: str | None = None) -> Leaderboard:
-    """Return the leaderboard of a suite, by default of the latest run. Raises RigError if there is none."""
+def leaderboard(
+    runs: Runs, suite: str | None = None, method: str | None = None, *, every: bool = False
+) -> Leaderboard:
+    """Return the leaderboard of a suite, by default of the latest run. Raises RigError if there is none.
+
+    Arms that are no model, or that played only a part of their suite, would reduce everyone's rates to what
+    all have in common. They are ranked only with `every`, or if there are no others. Arms that stopped by
+    their results are never ranked.
+    """
     arms: list[RankedArm] = []
     for run in runs.all():
         if method is not None and run.declaration.method != method:
@@ -134,8 +158,14 @@ def leaderboard(runs: Runs, suite: str | None = None, method: str | None = None)
         if places:
             method, suite = run.declaration.method, places[0].suite
         arms += places
-    left_out = [f"{arm.name} is left out: {arm.arm.not_evaluated}" for arm in arms if arm.arm.not_evaluated]
-    arms = [arm for arm in arms if not arm.arm.not_evaluated]
+    reasons = {arm.name: arm.obstacle for arm in arms if arm.obstacle}
+    left_out = [f"{name} is left out: {why}" for name, why in reasons.items()]
+    arms = [arm for arm in arms if arm.name not in reasons]
+    whole = [arm for arm in arms if arm.is_whole]
+    if whole and not every and len(whole) < len(arms):
+        left = counted(len(arms) - len(whole), "arm")
+        left_out.append(f"{left} left out: oracles, and parts of suites; --all ranks them, too")
+        arms = whole
     if not arms:
         which = f"{suite or 'any suite'}{f' by the method {method}' if method else ''}"
         why = f" ({left_out[0]})" if left_out else ""
@@ -327,6 +357,11 @@ def _scores(runs: Runs, chosen: Sequence[ChosenArm]) -> Iterator[ArmScore]:
     for run in {arm.run.id: arm.run for arm in chosen}.values():
         labels = {arm.arm.position: arm.label for arm in chosen if arm.run.id == run.id}
         scores = [score for score in runs.suite_scores(run) if score.arm in labels]
+        if biased := dict.fromkeys(labels[score.arm] for score in scores if UNPLAYED in score.counts):
+            raise RigError(
+                f"results chose what {', '.join(biased)} played, so the paper's tables would be biased; leave"
+                " it out, or play it without --until"
+            )
         by_task: dict[tuple[object, int], dict[str, list[Counts]]] = {}
         for grader in dict.fromkeys(score.grader for score in scores):
             for cell in runs.scored_cells(run, grader):

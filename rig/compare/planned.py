@@ -31,7 +31,7 @@ class KnownSpread(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PlannedSuite(ByName):
-    """A suite by name, with its conversations and the turns in them."""
+    """A suite by name, with its conversations and the turns in them, 0 if they are not made yet."""
 
     name: str
     conversations: int
@@ -122,7 +122,7 @@ def earlier_spread(
     stored = sorted((runs.get(run, sums=False) for run in runs.ids()), key=lambda run: run.created)
     for run in reversed(stored):
         shared = set(run.conversations).intersection(conversations)
-        told = run.declaration.decides and run.declaration.method == method
+        told = run.declaration.decides and not run.begun and run.declaration.method == method
         if told and len(shared) >= _FEWEST and (len(run.arms) > 1 or run.repeats > 1):
             try:
                 if spread := _spread_of(runs, [run.id]):

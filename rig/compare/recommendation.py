@@ -6,8 +6,9 @@ from dataclasses import replace
 from math import sqrt
 from typing import Any
 
-from rig import methods
-from rig.compare.findings import ArmPair, Comparison
+from rig import methods, plugins
+from rig.compare.arms import ChosenArm
+from rig.compare.findings import ArmPair, ArmResult, Comparison
 from rig.compare.verdict import (
     Decision,
     LargerSuite,
@@ -17,6 +18,7 @@ from rig.compare.verdict import (
     points,
 )
 from rig.errors import RigError, counted
+from rig.metrics import OTHER_FORMS, UNPLAYED, in_other_forms
 from rig.rates.power import detectable_success_loss
 
 MOST_CONVERSATIONS = 5_000
@@ -45,7 +47,24 @@ def recommend(comparison: Comparison, loss: float) -> Recommendation | None:
     unclear = sum(pairs[arm].verdict.unclear for arm in decided_by)
     if choice.kind is RecommendationKind.CANNOT_TELL:
         choice = replace(choice, reason=_doubt(comparison, still_open, loss))
-    return replace(choice, unclear=unclear, suite=suite, needed=needed)
+    strict = next((_strictly(comparison, arm) for arm in comparison.arms if arm.label == choice.arm), "")
+    return replace(choice, unclear=unclear, suite=suite, needed=needed, strict=strict)
+
+
+def _strictly(comparison: Comparison, arm: ArmResult) -> str:
+    """Return what a strict reader would leave of an arm's success; empty if none of its calls leaked."""
+    is_leaked = any(form.startswith(OTHER_FORMS[0]) for form in in_other_forms(arm.counts))
+    return comparison.declaration.form_note(arm.rated) if is_leaked else ""
+
+
+def advise(comparison: Comparison, chosen: Sequence[ChosenArm], loss: float) -> Recommendation | None:
+    """Return which file to ship, with the whole command where a larger suite would tell."""
+    advice = recommend(comparison, loss)
+    if advice is None or advice.suite is None:
+        return advice
+    labels = (comparison.baseline.label, *advice.undecided)
+    arms = sorted((arm for arm in chosen if arm.label in labels), key=lambda arm: labels.index(arm.label))
+    return replace(advice, suite=advice.suite._replace(command=suite_command(arms, advice.suite.name)))
 
 
 def recommend_early(
@@ -93,7 +112,9 @@ def _decided(
     if shipped is not None:
         return Recommendation(RecommendationKind.SHIP, loss, shipped, undecided), smaller
     if undecided:
-        return Recommendation(RecommendationKind.CANNOT_TELL, loss, None, undecided), smaller
+        lost = tuple(arm for arm in smaller if decisions[arm] is Decision.WORSE)
+        open_ = Recommendation(RecommendationKind.CANNOT_TELL, loss, None, undecided, ruled_out=lost)
+        return open_, smaller
     why = f"every smaller file loses more than {points(loss)}" if smaller else "no file is smaller"
     return Recommendation(RecommendationKind.KEEP, loss, baseline, reason=why), smaller
 
@@ -109,7 +130,7 @@ def _obstacle(comparison: Comparison) -> str:
     if not comparison.declaration.decides:
         return comparison.declaration.caution
     for arm in comparison.arms:
-        if arm.finished < arm.planned:
+        if arm.finished < arm.planned and UNPLAYED not in arm.counts:
             return (
                 f"{arm.label} has finished {arm.finished} of {counted(arm.planned, 'conversation')};"
                 f" rig run --resume {arm.run} goes on"
@@ -126,6 +147,8 @@ def _doubt(comparison: Comparison, pairs: Sequence[ArmPair], loss: float) -> str
         texts = max(verdict.unclear for verdict in deciding)
         runs = " and ".join(dict.fromkeys(f"rig adjudicate {arm.run}" for arm in comparison.arms))
         return f"{counted(texts, 'unclear text')} decide it: {runs}"
+    if any(pair.won is None for pair in pairs):
+        return f"a loss of {points(loss)} has neither been shown nor excluded"
     played = counted(max(pair.conversations for pair in pairs), "conversation")
     return f"in {played}, a loss above {points(loss)} could have gone unseen"
 
@@ -137,6 +160,8 @@ def _remedy(
     else how many conversations would.
     """
     success = comparison.declaration.is_of_success(comparison.metric)
+    if any(pair.won is None for pair in pairs):  # a run until a verdict played all it had
+        return None, None
     if not success or not pairs or any(pair.verdict.kind is VerdictKind.NOTHING_TO_LOSE for pair in pairs):
         return None, None
     level = comparison.alpha / len(comparison.pairs)
@@ -146,21 +171,36 @@ def _remedy(
     def would_tell(conversations: int) -> bool:
         return all(_expected(pair, comparison, conversations, level) <= loss for pair in pairs)
 
-    turn_s = sum(arm.turn_times.mean_s or 0.0 for arm in comparison.arms)
-    larger = sorted(suites_of(comparison.declaration.method), key=lambda suite: suite[1:])
+    labels = [comparison.baseline.label, *(pair.arm for pair in pairs)]
+    arms = [arm for arm in comparison.arms if arm.label in labels]
+    turn_s = sum(arm.turn_times.mean_s or 0.0 for arm in arms)
+    played = sum(row.repeats for row in comparison.baseline.conversations)
+    per_conversation = comparison.baseline.turn_times.turns / max(played, 1)
+    larger = sorted(suites_of(comparison.declaration.method), key=lambda suite: suite[1])
     for name, conversations, turns in larger:
         if conversations > max(pair.conversations for pair in pairs) and would_tell(conversations):
-            return LargerSuite(name, conversations, turn_s * turns), None
+            seconds = turn_s * (turns or per_conversation * conversations)
+            return LargerSuite(name, conversations, seconds), None
     enough = 50
     while enough < MOST_CONVERSATIONS and not would_tell(enough):
         enough += enough // 50 * 10
     return None, enough if enough < MOST_CONVERSATIONS else None
 
 
+def suite_command(arms: Sequence[ChosenArm], suite: str) -> str:
+    """Return the command that plays a suite with the models of these arms, and the first's settings; empty
+    if they have no models that rig could load, as in an imported run.
+    """
+    from rig.running.command import CHOICE, command, models_of  # which load every method
+
+    models = dict.fromkeys(name for arm in arms for name in models_of(arm.arm.name, arm.run.settings))
+    return f"{command(models, arms[0].run.settings, {}, CHOICE)} --suite {suite}" if models else ""
+
+
 def _expected(pair: ArmPair, comparison: Comparison, conversations: int, level: float) -> float:
     """Return the loss that this many conversations would show if as many flip, and none are lost."""
     times = conversations / pair.conversations
-    flips = (pair.won + pair.lost) * times / 2
+    flips = len(pair.flips) * times / 2
     detectable = detectable_success_loss(conversations, round(flips), round(flips), level)
     difference = pair.differences[comparison.metric.name]
     half = ((difference.high or 0.0) - (difference.low or 0.0)) / 2
@@ -168,7 +208,13 @@ def _expected(pair: ArmPair, comparison: Comparison, conversations: int, level: 
 
 
 def suites_of(method: str) -> Iterator[tuple[str, int, int]]:
-    """Yield the suites of a method: name, number of conversations, and number of turns."""
+    """Yield the suites of a method: name, number of conversations, and number of turns, 0 if it is unknown
+    before the suite is made.
+    """
+    made = plugins.registered().suites
+    for name in made:
+        if made.attribute(name, "method") == method:
+            yield name, made.attribute(name, "size"), 0
     with suppress(RigError):
         owner = methods.get(method)
         names = [*owner.suites()]

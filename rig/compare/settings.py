@@ -70,7 +70,9 @@ _PLANNED = _of_model(
 )
 """Settings that are decided at loading, by what fits."""
 
-_OF_FORMAT = _of_model("native_format several_calls tool_choice thinking thinking_tokens")
+_OF_FORMAT = _of_model(
+    "native_format several_calls tool_choice thinking thinking_tokens leaked_calls leak_rules"
+)
 """Settings that only a model's own form of answers has."""
 
 _GROUPS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (

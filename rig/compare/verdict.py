@@ -89,11 +89,14 @@ class RecommendationKind(StrEnum):
 
 
 class LargerSuite(NamedTuple):
-    """A suite that would decide, by name, and about how many seconds the same arms take for it."""
+    """A suite that would decide, by name, about how many seconds the arms in question take for it, and the
+    command that plays it.
+    """
 
     name: str
     conversations: int
     seconds: float
+    command: str = ""
 
     def as_json(self) -> dict[str, str | int | float]:
         return self._asdict()
@@ -104,10 +107,11 @@ class Recommendation(ByName):
     """The file to ship, and what that rests on.
 
     `arm` is the label of the file to ship, None if the evidence does not decide. `loss` is the one that is
-    allowed, a fraction. `undecided` are smaller files that may lose more; `reason` says why a file is kept,
-    or why the decision is open, and `among` where a file loses no more, if not in all conversations like
-    these. A decision holds however the `unclear` texts are decided. `suite` would decide what is open; where
-    rig has no such suite, about `needed` conversations would.
+    allowed, a fraction. `undecided` are smaller files that may lose more, and `ruled_out`, while nothing is
+    decided, those that do. `reason` says why a file is kept, or why the decision is open, and `among` where a
+    file loses no more, if not in all conversations like these. A decision holds however the `unclear` texts
+    are decided. `suite` would decide what is open; where rig has no such suite, about `needed` conversations
+    would. `strict` says what a server that takes leaked calls for words would leave of the file's success.
     """
 
     kind: RecommendationKind
@@ -119,13 +123,19 @@ class Recommendation(ByName):
     among: str = ""
     suite: LargerSuite | None = None
     needed: int | None = None
+    ruled_out: tuple[str, ...] = ()
+    strict: str = ""
 
     def text(self, names: Mapping[str, str] | None = None) -> str:
         """Return the decision in a sentence that calls arms by their `names`, or else by their labels."""
         called = names or {}
         shipped, *others = (called.get(label, label) for label in (self.arm or "", *self.undecided))
         if self.kind is RecommendationKind.CANNOT_TELL:
-            return f"Cannot tell which file to ship: {self.reason}{self._remedy()}"
+            doubt = "Cannot tell which file to ship"
+            if self.ruled_out:
+                lost = " and ".join(called.get(label, label) for label in self.ruled_out)
+                doubt = f"Rule out {lost}; {' or '.join(others)}: cannot tell yet"
+            return f"{doubt}: {self.reason}{self._remedy()}"
         text = f"Keep {shipped}: {self.reason}"
         if self.kind is RecommendationKind.SHIP:
             text = f"Ship {shipped}: smallest file without a loss above {points(self.loss)}{self.among}"
@@ -133,7 +143,7 @@ class Recommendation(ByName):
             text += f"; whether {' or '.join(others)} would do is open{self._remedy()}"
         if self.unclear:
             text += f"; so however {counted(self.unclear, 'unclear text')} may be decided"
-        return text
+        return f"{text}; but {self.strict}" if self.strict else text
 
     def as_json(self) -> JsonObject:
         """Return all fields by name, and the sentence as `text`."""
@@ -141,7 +151,9 @@ class Recommendation(ByName):
 
     def _remedy(self) -> str:
         if self.suite is not None:
-            return f"; --suite {self.suite.name}, about {_duration(self.suite.seconds)}, would tell"
+            command = self.suite.command or f"--suite {self.suite.name}"
+            takes = f", about {_duration(self.suite.seconds)}," if self.suite.seconds else ""
+            return f"; {command}{takes} would tell ({counted(self.suite.conversations, 'conversation')})"
         return "" if self.needed is None else f"; about {counted(self.needed, 'conversation')} would tell"
 
 

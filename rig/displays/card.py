@@ -8,6 +8,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from textwrap import wrap
 from typing import NamedTuple, TypeAlias
@@ -31,9 +32,10 @@ from rig.displays.texts import (
     percent,
     printable,
     rate,
+    with_interval,
 )
 from rig.errors import RigError, counted
-from rig.metrics import TASKS, UNCLEAR, Counts, Declaration, Metric
+from rig.metrics import TASKS, UNCLEAR, UNPLAYED, Counts, Declaration, Metric
 from rig.paths import runs_file
 from rig.rates.repeats import RepeatOutcomes
 from rig.store import Runs, StoredArm, StoredRun
@@ -136,14 +138,13 @@ def arms_table(entries: Sequence[ArmEntry], metrics: Sequence[Metric], width: in
         table.append(_Column("size", [(size, "muted") for size in sizes], 5))
     for late, metric in enumerate(metrics):
         if not late and metric.format == "percent":
-            full = [round(_BAR * (metric.rate(entry.rated) or 0.0)) for entry in entries]
-            bars = [(str(FULL) * cells + str(TRACK) * (_BAR - cells), "bar") for cells in full]
+            bars = [(_bar(metric.rate(entry.rated), entry.rated), "bar") for entry in entries]
             table.append(_Column("", bars, 0, is_text=True))
         tint = "strong" if metric.better == "higher" else "plain"
         rates = [(measured(metric, entry.rated), tint) for entry in entries]
         table.append(_Column(metric.title, rates, (9, 8, 2)[min(late, 2)]))
         if not late and any(entry.pair for entry in entries):
-            table.append(_Column(str(DELTA), [_difference(metric, entry.pair) for entry in entries], 9))
+            table.append(_Column(str(DELTA), [difference_span(metric, entry.pair) for entry in entries], 9))
     # If there are several limits, the one that cut off most.
     cut = [max((limit.share for limit in entry.arm.limits), default=0.0) for entry in entries]
     if any(cut):
@@ -174,9 +175,20 @@ def told_metrics(declaration: Declaration, first: Metric | None = None) -> list[
     return [first, *others] if first else []
 
 
-def _difference(metric: Metric, pair: ArmPair | None) -> Span:
-    value = pair.differences[metric.name].value if pair and metric.name in pair.differences else None
-    return (UNKNOWN, "muted") if value is None else (signed(metric, value), "strong")
+def difference_span(metric: Metric, pair: ArmPair | None) -> Span:
+    """Return the difference from the baseline, or its bounds if there are only these."""
+    difference = pair.differences.get(metric.name) if pair else None
+    if difference is None or (difference.value is None and difference.low is None):
+        return UNKNOWN, "muted"
+    if difference.value is None:
+        return with_interval(partial(signed, metric), difference), "plain"
+    return signed(metric, difference.value), "strong"
+
+
+def _bar(rate: float | None, counts: Counts) -> str:
+    """Return a bar as long as a rate, and none if there are only bounds."""
+    cells = round(_BAR * (rate or 0.0))
+    return "" if UNPLAYED in counts else str(FULL) * cells + str(TRACK) * (_BAR - cells)
 
 
 def verdict_span(entry: ArmEntry) -> Span:
@@ -349,6 +361,7 @@ class Card:
             yield "compared", self.comparison.notes[:SENTENCES]
         elif estimate := self._alone():
             yield "verdict", [estimate]
+            yield "calls", summary.form_notes(run.declaration, ((arm.name, arm.rated) for arm in run.arms))
         cut = summary.limit_notes({arm.name: arm.limits for arm in run.arms})
         more = [f"{len(cut) - SENTENCES} more: rig show {run.id}"] if len(cut) > SENTENCES else []
         yield "limits", cut[:SENTENCES] + more
@@ -390,7 +403,7 @@ class Card:
         if run.state == "running":
             return f"rig watch {run.id}{runs}", f"{run.turns_left} still to be made"
         if self.comparison is not None:
-            return f"rig compare {run.id}{runs}", "what each arm won and lost"
+            return f"rig compare {run.id}{runs}", "the differences, and what chance explains"
         if self.failing is not None:
             return f"rig show {run.id} {shlex.quote(self.failing)}{runs}", "the first failure, call by call"
         return f"rig report {run.id} --open{runs}", "all of it as a page to keep"

@@ -23,7 +23,6 @@ from rig.errors import counted
 from rig.events import EvidenceMoved
 from rig.methods.paper import Table
 from rig.metrics import UNCLEAR, Metric, if_right
-from rig.rates.agreement import Interval
 
 _MOST_NAMED = 3
 """If more arms than this differ from the baseline in the same thing, they are counted, not named."""
@@ -117,11 +116,23 @@ def difference_rows(comparison: Comparison) -> list[Row]:
         *rows,
         Row(f"p of {noun} ({tests}{corrected})", [_p(test.p_holm) for test in judged]),
         Row(f"detectable in {noun}", least),
-        Row(f"agreement by conversation: ICC3 of {noun}", [_agreeing(pair.alike["icc3"]) for pair in pairs]),
-        Row(f"R of {noun}", [_agreeing(pair.alike["r"]) for pair in pairs], detail=True),
-        Row("conversations won, lost", [f"{pair.won}, {pair.lost}" for pair in pairs]),
+        Row(
+            f"agreement by conversation: ICC3 of {noun}",
+            [_agreeing(pair, "icc3") for pair in pairs],
+        ),
+        Row(f"R of {noun}", [_agreeing(pair, "r") for pair in pairs], detail=True),
+        Row(
+            "conversations won, lost",
+            [UNKNOWN if pair.won is None else f"{pair.won}, {pair.lost}" for pair in pairs],
+        ),
         *([Row(flipped, [percent(pair.flip_rate) for pair in pairs])] if noise else []),
-        Row("turns won, lost", [f"{won}, {len(flips) - won}" for won, flips in turns]),
+        Row(
+            "turns won, lost",
+            [
+                UNKNOWN if pair.won is None else f"{won}, {len(flips) - won}"
+                for pair, (won, flips) in zip(pairs, turns, strict=True)
+            ],
+        ),
     ]
 
 
@@ -153,7 +164,10 @@ def signed(metric: Metric, difference: float) -> str:
     return text if float(text) else text.lstrip("+-")
 
 
-def _agreeing(interval: Interval) -> str:
+def _agreeing(pair: ArmPair, measure: str) -> str:
+    interval = pair.alike.get(measure)
+    if interval is None:
+        return UNKNOWN
     if isnan(interval.value):
         return "undefined"
     # A bound that rounds to zero has no sign.
@@ -222,7 +236,7 @@ def hint(comparison: Comparison) -> list[str]:
         )
         return [f"to decide them: {asked}, then {scored}"]
     declaration = comparison.declaration
-    finer = declaration.progress
+    finer = None if any(pair.won is None for pair in comparison.pairs) else declaration.progress
     if finer is None or not declaration.is_of_success(comparison.metric) or kinds.isdisjoint(_OF_NO_USE):
         return []
     noun = next(part.short or part.noun for part in declaration.outcome if part.name == finer.numerator)

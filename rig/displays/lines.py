@@ -4,6 +4,7 @@ In a notebook, a progress bar is shown above the last of these lines.
 """
 
 import re
+import shutil
 import signal
 import sys
 from collections import deque
@@ -18,11 +19,12 @@ from markupsafe import escape
 
 from rig import events
 from rig.calls import ExecutedCall, Json, JsonObject
+from rig.displays import is_terminal
 from rig.displays.base import T, handled, stopping
 from rig.displays.compare import evidence_line
 from rig.displays.progress import NOT_EVALUATED, Answered, Progress
 from rig.displays.steps import ended
-from rig.displays.texts import clock_time, measured, printable, rate, unclear_texts
+from rig.displays.texts import clock_time, measured, printable, rate, read_so_far, unclear_texts
 from rig.errors import RigError, counted
 from rig.events import ConversationInfo, Emit, Event, PersonAsked, PieceGenerated, RunStarted, Speed, Where
 from rig.files import json_text
@@ -109,8 +111,36 @@ _SIGN = 11
 """The characters of the longest label of how a conversation ended."""
 
 
+_LONG = 512
+"""The prompt tokens from which reading them is shown; fewer take a moment on most machines."""
+
+
+class PassingLine:
+    """A line on stderr that the next line replaces; nothing where stderr is no terminal."""
+
+    def __init__(self) -> None:
+        self._is_drawn = False
+
+    def show(self, text: str) -> None:
+        """Draw a text in place of the last one, on one line."""
+        if is_terminal(sys.stderr):
+            self._is_drawn = True
+            text = printable(text)[: shutil.get_terminal_size().columns - 1]
+            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+
+    def clear(self) -> None:
+        """Remove the text, if there is one."""
+        if self._is_drawn:
+            self._is_drawn = False
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
 class PlainDisplay:
-    """The display that writes lines without control sequences, and flushes each."""
+    """The display that writes lines and flushes each.
+
+    They are without control sequences. Only on a terminal there is also a passing line for a prompt that is
+    being read.
+    """
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = monotonic) -> None:
         self._stream = stream
@@ -118,6 +148,7 @@ class PlainDisplay:
         self._answered = Answered()
         self._started = events.RunStarted("", "", (), ())
         self._asking: Asking | None = None
+        self._passing = PassingLine()
 
     def run(self, job: Callable[[Emit], T], control: Control) -> T:
         self._asking = Asking(self._stream, control)
@@ -132,6 +163,15 @@ class PlainDisplay:
                 self._start(event)
             case events.ArmStarted():
                 self._line(f"loading {self._arm(event.arm)}")
+            case events.PromptRead():
+                read = read_so_far(event.read, event.prompt)
+                self._passing.show(f"{self._arm(event.arm)} reads what all its prompts begin with: {read}")
+            case events.PieceGenerated(read=(read, prompt)) if prompt - read >= _LONG:
+                self._passing.show(
+                    f"{event.where.conversation}: reads the prompt: {read_so_far(read, prompt)}"
+                )
+            case events.PieceGenerated():
+                self._passing.clear()
             case events.ArmReady():
                 self._line(f"{self._arm(event.arm)} is ready after {event.seconds:.1f} s")
             case events.ConversationFinished():
@@ -182,6 +222,7 @@ class PlainDisplay:
         return self._started.arms[position].name
 
     def _line(self, text: str) -> None:
+        self._passing.clear()
         print(printable(text).replace("\n", "\\n"), file=self._stream, flush=True)
 
 

@@ -111,6 +111,12 @@ INCORRECT = Sign(Glyph("◆", "#"), "incorrect", "alarm")
 ERROR = Sign(Glyph("!", "!"), "error", "error")
 
 SUCCESS = Sign(Glyph("✓", "+"), "success", "success")
+CAPPED = SUCCESS._replace(word="success, at the call cap", tint="error")
+ERRED = SUCCESS._replace(word="success, with errors", tint="error")
+"""By the rules of most methods, calls decide. So a conversation can succeed although a turn ended without a
+reply, which no user wants.
+"""
+SUCCESSES = (SUCCESS, CAPPED, ERRED)
 FAILED = Sign(Glyph("✗", "x"), "failed", "failure")
 WAITING = Sign(Glyph("○", "."), "waiting", "muted")
 RUNNING = Sign(Glyph("●", ">"), "running", "running")
@@ -143,7 +149,7 @@ def judged(*, match: bool, incorrect: bool) -> Sign:
 def ended(*, success: bool, incorrect: bool, error: bool) -> Sign:
     """Return the sign for how a conversation or a turn ended; if several things went wrong, for the worst."""
     if success:
-        return SUCCESS
+        return ERRED if error else SUCCESS
     return INCORRECT if incorrect else ERROR if error else FAILED
 
 

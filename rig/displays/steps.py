@@ -9,9 +9,9 @@ from rig.calls import Call, CallPlace, ExecutedCall, Outcome, StepPlace, Verdict
 from rig.displays import signs
 from rig.displays.signs import Sign
 from rig.displays.texts import Clip, clip, clip_json
-from rig.errors import counted
+from rig.errors import ErrorKind, counted
 from rig.metrics import Counts, Declaration
-from rig.models import Prediction
+from rig.models import LEAKED, Prediction
 from rig.store import Transcript
 from rig.tasks import ASSISTANT, PlayedTurn, Step
 from rig.toolbox.rules import is_optional
@@ -88,13 +88,17 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A complete call. `pairs` are its arguments one by one, if they were requested and have names."""
+    """A complete call. `pairs` are its arguments one by one, if they were requested and have names.
+
+    `form` tells of a form that is not the family's own, as that of a reply and of a failed step does.
+    """
 
     sign: ClassVar[Sign] = signs.CALL
     place: StepPlace
     name: Clip
     arguments: Clip
     pairs: tuple[tuple[Clip, Clip], ...] = ()
+    form: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +189,7 @@ class Replied:
 
     text: Clip
     role: str = ASSISTANT
+    form: str = ""
 
     @property
     def sign(self) -> Sign:
@@ -199,6 +204,7 @@ class Failed:
     kind: str
     detail: Clip
     raw: Clip
+    form: str = ""
 
     @property
     def why(self) -> str:
@@ -222,6 +228,8 @@ def ended(declaration: Declaration, counts: Counts, errors: Mapping[str, int]) -
         error=bool(errors),
     )
     kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(errors.items()))
+    if sign is signs.ERRED and ErrorKind.CALL_CAP in errors:
+        sign = signs.CAPPED
     return Ended(sign, "; ".join(filter(None, (declaration.text(counts), kinds))))
 
 
@@ -335,13 +343,23 @@ def made(
     place: StepPlace, prediction: Prediction, lengths: Lengths, role: str, *, by_argument: bool = False
 ) -> Made:
     """Return a prediction of this role for display: a call, a reply or a failure."""
+    form = form_of(prediction)
     if prediction.call is not None:
-        return _called(place, prediction.call, lengths, by_argument=by_argument)
+        return replace(_called(place, prediction.call, lengths, by_argument=by_argument), form=form)
     if prediction.reply is not None:
-        return Replied(clip(prediction.reply, lengths.text), role)
+        return Replied(clip(prediction.reply, lengths.text), role, form)
     kind = prediction.error.value if prediction.error else "error"
     detail = clip(prediction.error_detail, lengths.value)
-    return Failed(kind, detail, clip(prediction.raw, 2 * lengths.value))
+    return Failed(kind, detail, clip(prediction.raw, 2 * lengths.value), form)
+
+
+def form_of(prediction: Prediction) -> str:
+    """Return what to say of a call's form, as in `leaked call (fenced JSON)`; empty if it is the family's."""
+    kind, colon, form = prediction.form.partition(": ")
+    if not colon:
+        return ""
+    taken = "" if prediction.reply is None or not prediction.form.startswith(LEAKED) else ", taken for words"
+    return f"{kind} call ({clip(form, 60).line}){taken}"
 
 
 class Due(NamedTuple):

@@ -10,10 +10,10 @@ from rig.calls import JsonObject
 from rig.displays import texts
 from rig.displays.table import Row, by_kind, columns
 from rig.displays.texts import UNKNOWN, clip, estimate, measured, mebibytes, percent, seconds
-from rig.errors import listed
+from rig.errors import counted, listed
 from rig.events import Speed
 from rig.limits import LIMITS, CutAnswers
-from rig.metrics import TASKS, UNCLEAR, Declaration
+from rig.metrics import TASKS, UNCLEAR, UNPLAYED, UNREAD_TEXTS, Counts, Declaration
 from rig.options import TABLE
 from rig.paths import runs_file
 from rig.store import FAILED_ARM, Cell, StoredArm, StoredRun
@@ -86,8 +86,8 @@ _COSTS: tuple[tuple[str, bool, str, Callable[[Any], str]], ...] = (
     ("in scoring", True, "run", lambda arm: _share(arm, arm.speed.scoring_s)),
     ("in the store", True, "run", lambda arm: _share(arm, arm.speed.store_s)),
     ("in the display", True, "run", lambda arm: _share(arm, arm.speed.display_s)),
-    ("peak memory", False, "", lambda arm: mebibytes(arm.speed.peak_memory)),
-    ("peak GPU memory", False, "", lambda arm: mebibytes(arm.speed.peak_device_memory)),
+    ("memory", False, "", lambda arm: mebibytes(arm.speed.peak_memory)),
+    ("GPU memory", False, "", lambda arm: mebibytes(arm.speed.peak_device_memory)),
     ("energy", False, "", lambda arm: texts.kilojoules(arm.speed.energy_j)),
 )
 """What a run cost: a label, whether it is a detail, the only table it is for (if any), and its cell."""
@@ -126,6 +126,7 @@ def summary(run: StoredRun, width: int | None = None, repeated: "Sequence[Repeat
     lines += [f"{arm.name}: {_tried_again(arm)}" for arm in run.arms if arm.attempts]
     lines += [f"{arm.name} is not evaluated: {arm.not_evaluated}" for arm in run.arms if arm.not_evaluated]
     lines += [f"{arm.name}: {arm.decided}" for arm in run.arms if arm.decided]
+    lines += form_notes(run.declaration, ((arm.name, arm.rated) for arm in run.arms))
     lines += attribution_lines((arm.name, arm.attribution) for arm in run.arms)
     lines += limit_notes({arm.name: arm.limits for arm in run.arms})
     for arm, of_arm in zip(run.arms, repeated, strict=False):
@@ -150,8 +151,9 @@ def repeated_arms(run: StoredRun, cells: Iterable[Cell]) -> "list[RepeatOutcomes
     from rig.rates.repeats import RepeatOutcomes
 
     outcomes: list[list[tuple[str, bool]]] = [[] for _ in run.arms]
+    bounded = {arm.position for arm in run.arms if UNPLAYED in arm.counts}
     for cell in cells:
-        if cell.counts is not None:
+        if cell.counts is not None and cell.arm not in bounded:
             outcomes[cell.arm].append((cell.conversation, run.declaration.succeeded(cell.counts)))
     return [RepeatOutcomes.of(of_arm) for of_arm in outcomes]
 
@@ -211,6 +213,12 @@ def repeat_notes(label: str, arm: "RepeatOutcomes | ArmResult", fingerprint: Jso
     return [f"{label} succeeds in some repeats and fails in others of {names}{rest}"]
 
 
+def form_notes(declaration: Declaration, arms: Iterable[tuple[str, Counts]]) -> list[str]:
+    """Return a line for each arm with calls that are not in its family's own form."""
+    notes = ((label, declaration.form_note(counts)) for label, counts in arms)
+    return [f"{label}: {note}" for label, note in notes if note]
+
+
 def count_row(label: str, arms: "Sequence[StoredArm | ArmResult]", count: str) -> Row:
     """Return a row with one of the counts of each arm."""
     return Row(label, [f"{arm.counts.get(count, 0):g}" for arm in arms])
@@ -235,8 +243,12 @@ def _tried_again(arm: StoredArm) -> str:
 
 def unclear_notes(run: StoredRun) -> list[str]:
     """Return the remark on a run with texts that are unclear."""
-    is_unclear = any(arm.counts.get(UNCLEAR) for arm in run.arms)
-    return [f"unclear texts count as wrong until you decide: rig adjudicate {run.id}"] if is_unclear else []
+    notes = []
+    if any(arm.counts.get(UNCLEAR) for arm in run.arms):
+        notes.append(f"unclear texts count as wrong until you decide: rig adjudicate {run.id}")
+    if unread := sum(arm.counts.get(UNREAD_TEXTS, 0) for arm in run.arms):
+        notes.append(f"in languages that rig does not read, and so unclear: {counted(int(unread), 'text')}")
+    return notes
 
 
 def _share(arm: StoredArm, part_s: float) -> str:

@@ -121,13 +121,15 @@ def estimate(measured: "Estimate", metric: Metric = _SHARE) -> str:
 def with_interval(
     write: Callable[[float], str], number: "Estimate | RateDifference | Interval", unit: str = ""
 ) -> str:
-    """Return a number with its interval, if it has one: `61.0% (55.0 to 64.0)`; `-` without a number."""
-    if number.value is None:
-        return UNKNOWN
+    """Return a number with its interval, if it has one: `61.0% (55.0 to 64.0)`. Without a number, return its
+    bounds, as in `55.0 to 64.0%`, or `-` if it has none.
+    """
     bounds = ""
     if number.low is not None and number.high is not None:
-        bounds = f" ({write(number.low)} to {write(number.high)})"
-    return f"{write(number.value)}{unit}{bounds}"
+        bounds = f"{write(number.low)} to {write(number.high)}"
+    if number.value is None:
+        return f"{bounds}{unit}" if bounds else UNKNOWN
+    return f"{write(number.value)}{unit}{f' ({bounds})' if bounds else ''}"
 
 
 def unclear_texts(counts: Counts) -> str:
@@ -152,6 +154,11 @@ def rate(per_second: float | None) -> str:
     if per_second is None:
         return UNKNOWN
     return f"{per_second:.0f}" if per_second >= 10 else f"{per_second:.1f}"
+
+
+def read_so_far(read: int, prompt: int) -> str:
+    """Return how much of a prompt is read: `  512 of 3,450 tokens (15%)`."""
+    return f"{read:>{len(f'{prompt:,}')},} of {prompt:,} tokens ({100 * read // max(prompt, 1)}%)"
 
 
 def clock_time(seconds: float) -> str:

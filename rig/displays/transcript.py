@@ -142,6 +142,8 @@ def _step(view: StepView) -> list[str]:
             words = _call(answer)
         case Replied():
             words = answer.text.line
+    if answer.form and not view.salvage:
+        below.append(f"{answer.form}{'' if isinstance(answer, Replied) else f' from: {view.raw.line}'}")
     if view.salvage:
         # If a reply is all that was written, the raw text need not be shown.
         is_all = isinstance(answer, Replied) and answer.text.text == view.raw.text.strip()

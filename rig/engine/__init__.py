@@ -6,9 +6,8 @@ Importing this package does not load llama.cpp; `load` does.
 import os
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from rig.engine.core.settings import EngineSettings as EngineSettings
 from rig.models import Model, Notify
 from rig.plugins import Registry
 
@@ -19,7 +18,18 @@ if "OMP_WAIT_POLICY" not in os.environ:
     os.environ.setdefault("GOMP_SPINCOUNT", "2000")
 
 if TYPE_CHECKING:
+    from rig.engine.core.settings import EngineSettings as EngineSettings
     from rig.engine.files.adapters import Adapter
+
+
+def __getattr__(name: str) -> Any:
+    # pydantic takes a moment to load, and every verb registers this package.
+    if name != "EngineSettings":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from rig.engine.core.settings import EngineSettings
+
+    return EngineSettings
+
 
 _FAMILIES = (
     *("gpt-oss", "hermes", "smollm2", "llama3", "granite3", "phi4", "functools", "lfm2", "llama4"),
@@ -38,7 +48,7 @@ def register(registry: Registry) -> None:
         registry.presets.later(name, f"rig.engine.formats.shape:{constant}")
 
 
-def check(settings: EngineSettings) -> None:
+def check(settings: "EngineSettings") -> None:
     """Raise RigError for settings that contradict each other, or an answer format that does not exist."""
     settings.check()
     if settings.format not in ("auto", "rig", "native"):
@@ -47,7 +57,7 @@ def check(settings: EngineSettings) -> None:
         check_name(settings.format)
 
 
-def load(path: Path, settings: EngineSettings, name: str, notify: Notify) -> Model:
+def load(path: Path, settings: "EngineSettings", name: str, notify: Notify) -> Model:
     """Load a GGUF file as a model. Raises RigError with what to do when it cannot be run as asked."""
     from rig.engine.loading import load as load_with_llama_cpp
 

@@ -1,12 +1,12 @@
 """What llama.cpp was built for, asked in a separate process: a build for another processor crashes."""
 
-import json
 import os
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from rig.budget import parse_json
 from rig.errors import RigError
 
 _PATIENCE_S = 60.0
@@ -45,6 +45,6 @@ def built_for(site: Path | None = None) -> Build:
         if probe.returncode:
             lines = [line for line in probe.stderr.splitlines() if line.strip()] or ["no reason given"]
             raise RigError(f"signal {-probe.returncode}" if probe.returncode < 0 else lines[-1])
-        return Build(*json.loads(probe.stdout.splitlines()[-1]))
+        return Build(*parse_json(probe.stdout.splitlines()[-1]))
     except (OSError, subprocess.TimeoutExpired, ValueError, IndexError) as error:
         raise RigError(str(error)) from error

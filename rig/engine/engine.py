@@ -21,10 +21,9 @@ from rig.engine.formats.form import FormatChoice
 from rig.engine.grammar import make_grammar
 from rig.engine.grammar.language import Constraint, ConstraintError, FreeGrammar
 from rig.engine.memory.fit import LoadedModel
-from rig.engine.parallel import choose, describe, measure
 from rig.engine.prompt import PromptBuilder
 from rig.errors import ErrorKind, RigError
-from rig.models import Model, Notify, OnPiece, Piece, Prediction, Request
+from rig.models import Memory, Model, Notify, OnPiece, OnRead, Piece, Prediction, Request, unheard
 from rig.paths import cache_directory
 
 PREFILL_PIECE = 128
@@ -104,6 +103,10 @@ class LlamaCppModel(Model):
         return len(self.context.sequences)
 
     @property
+    def memory(self) -> Memory:
+        return self._plan.memory(self.slots)
+
+    @property
     def uses_siblings(self) -> bool:
         """Whether it drafts from the answers of another arm."""
         return self._drafter.uses_siblings
@@ -148,11 +151,22 @@ class LlamaCppModel(Model):
         self._turns: list[tuple[str, int, int] | None] = [None] * self.slots
         self._ahead = [Ahead(self.context, slot) for slot in range(self.slots)]
 
-    def prepare(self, opening: Request, slots: int | None, before: Mapping[str, Json] | None = None) -> None:
+    def prepare(
+        self,
+        opening: Request,
+        slots: int | None,
+        before: Mapping[str, Json] | None = None,
+        on_read: OnRead = unheard,
+    ) -> None:
         """Prefill what all prompts share, and settle how many steps are predicted at once.
 
-        Raises RigError if memory is too short, or if the grammar cannot enforce the tools.
+        It is one step, unless more were asked for: see docs/lab/performance.md, "Answers at once". Raises
+        RigError if memory is too short, or if the grammar cannot enforce the tools.
         """
+        if self._is_slots_open:
+            self._is_slots_open = False
+            if (slots or 1) != self.slots:
+                self._open_again(slots or 1)
         self._tools_are_shared = opening.tools_are_shared
         self.prompts.cuts_before_tools = before is None or "prompt_cut" in before
         form = self.form(opening)
@@ -168,24 +182,16 @@ class LlamaCppModel(Model):
         segments = segments[:-1] if opening.messages else segments[:1]
         if sum(map(len, segments)) + self.settings.max_tokens >= self.context.n_ctx:
             return  # likewise
-        segment = segments[0]
-        self._grow(segments[:1] if self._is_slots_open else segments)
-        if self._is_slots_open:
-            self._is_slots_open = False
-            state = self.context.state(0)
-            slots = slots or self._measured_slots(segment, state)
-            if slots != self.slots:
-                self._open_again(slots)
-                self._tree.plant(segment, state)
-            self._grow(segments)
+        self._grow(segments, on_read)
         self._forget_turns()
 
-    def _grow(self, segments: Sequence[Segment]) -> None:
+    def _grow(self, segments: Sequence[Segment], on_read: OnRead) -> None:
         """Prefill the first sequence with what all prompts begin with."""
-        size = self.context.n_batch
+        size, length = self.context.n_batch, sum(map(len, segments))
         try:
             for feed in self._tree.grow(segments):
                 for start in range(0, len(feed.tokens), size):
+                    on_read(len(self.context.sequences[0]), length)
                     self.context.decode([Chunk(0, feed.tokens[start : start + size], 0)])
         except DecodeError as error:
             raise RigError(f"{self.name}: the shared prompt cannot be computed: {error}") from error
@@ -217,19 +223,6 @@ class LlamaCppModel(Model):
             return sum(map(len, self.prompts.build(request, self.form(request).format)))
         except TemplateError:
             return None
-
-    def _measured_slots(self, segment: Segment, state: bytes) -> int:
-        rates = self._store.rates(segment) if self._store else None
-        if rates is None:
-            try:
-                rates = measure(self._open_context, segment, state)
-            except (RigError, DecodeError):
-                return 1  # no memory to try
-            if self._store:
-                self._store.keep_rates(segment, rates)
-        slots = choose({count: rate for count, rate in rates.items() if count <= self._plan.most_sequences})
-        self._notify(f"{self.name}: {describe(rates, slots)}")
-        return slots
 
     def begin(self, slot: int, request: Request, on_piece: OnPiece) -> None:
         """Start a step in a free slot. `on_piece` may raise to give up all steps.

@@ -7,19 +7,22 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from rig.errors import RigError, did_you_mean
 from rig.plugins import Registry
-from rig.store import Runs, StoredRun
+
+if TYPE_CHECKING:
+    from rig.store import Runs, StoredRun
 
 
 @dataclass(frozen=True, slots=True)
 class ExportSource:
     """A run, its open store, and the values of `--set`."""
 
-    runs: Runs
-    run: StoredRun
+    runs: "Runs"
+    run: "StoredRun"
     values: Mapping[str, str]
 
 

@@ -15,7 +15,7 @@ from rig.errors import RigError
 from rig.events import Speed
 from rig.exports import Export, ExportSource, file_name
 from rig.files import json_text
-from rig.metrics import Counts, Declaration, total
+from rig.metrics import UNPLAYED, Counts, Declaration, total
 from rig.models import Usage
 from rig.store import StoredArm, Transcript
 from rig.tasks import Step
@@ -128,7 +128,7 @@ def _header(source: ExportSource, arm: StoredArm, counts: Sequence[Counts], mode
         "results": {
             "total_samples": planned,
             "completed_samples": len(counts),
-            "scores": _scores(run.declaration, counts),
+            "scores": _scores(run.declaration, counts) if UNPLAYED not in arm.counts else [],
             "metadata": {"counts": total(counts), "written_by": f"rig {__version__}"},
         },
         "stats": {"started_at": created, "completed_at": ended, "model_usage": {model: _usage([arm.speed])}},

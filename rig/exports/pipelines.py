@@ -85,7 +85,8 @@ class JUnitExport(Export):
                 cases[arm].append(TestCase(group, name, seconds[key], "skipped", why))
                 continue
             errors = [f"{kind} {count}" for kind, count in cell.errors.items()]
-            text = "\n".join([run.declaration.text(cell.counts), *errors, *dict.fromkeys(reasons[key])])
+            told = [run.declaration.text(cell.counts), *errors, run.declaration.form_note(cell.counts)]
+            text = "\n".join([*filter(None, told), *dict.fromkeys(reasons[key])])
             kind: Kind = "error" if MACHINE.intersection(cell.errors) else "failure"
             kind = "" if run.declaration.succeeded(cell.counts) else kind
             cases[arm].append(TestCase(group, name, seconds[key], kind, text))
@@ -109,7 +110,15 @@ GITHUB = GitHubExport()
 
 def mentioning_nobody(text: str) -> str:
     """Return Markdown in which no `@` outside of code mentions a person or team on GitHub."""
-    return re.sub(r"`[^`\n]*`|@(?=\w)", lambda part: "@<!-- -->" if part[0] == "@" else part[0], text)
+    return _MENTION.sub(lambda part: f"{part['at']}<!-- -->" if part["at"] else part[0], text)
+
+
+_MENTION = re.compile(
+    # An escaped backtick begins no code, and code ends with as many backticks as it began with. What a cell
+    # or a tag could end is not taken for code: there, a comment too many is shown, and nobody is mentioned.
+    r"\\[\\`]|(?<!`)(?P<ticks>`+)(?!`)[^\n|<>]*?(?<!`)(?P=ticks)(?!`)"
+    r"|(?P<at>@|&(?:\#0*64|\#[xX]0*40|commat);)(?=\w)"
+)
 
 
 def fitting_summary(text: str) -> str:

@@ -12,7 +12,7 @@ from rig.documents import to_yaml
 from rig.errors import RigError
 from rig.exports import Export, ExportSource, file_name
 from rig.files import json_text, write
-from rig.metrics import Counts
+from rig.metrics import UNPLAYED, Counts
 from rig.rates import Tallied
 from rig.rates.rates import clustered_variance, pooled_rate
 from rig.store import StoredArm
@@ -25,6 +25,11 @@ def _finished_arms(source: ExportSource) -> list[tuple[StoredArm, BySuite]]:
     """Return the arms that have results. Raises RigError if none has any."""
     planned = Counter(task.suite for task in source.runs.conversations(source.run))
     rated: list[tuple[StoredArm, BySuite]] = []
+    if biased := [arm.name for arm in source.run.arms if UNPLAYED in arm.counts]:
+        raise RigError(
+            f"results chose what {', '.join(biased)} of run {source.run.id} played, so rates would be biased;"
+            " play them without --until"
+        )
     for arm in source.run.arms:
         rows: dict[str, dict[str, list[Counts]]] = {}
         if arm.grader is not None and not arm.not_evaluated:

@@ -5,5 +5,7 @@ from rig.plugins import Registry
 
 def register(registry: Registry) -> None:
     """Offer judging as two methods."""
-    registry.methods.later("judge-pass", "rig.judging.method:PASSES", roles=("judge",))
-    registry.methods.later("judge-win", "rig.judging.method:WINS", roles=("judge",))
+    registry.methods.later(
+        "judge-pass", "rig.judging.method:PASSES", roles=("judge",), explained=(), shipped=()
+    )
+    registry.methods.later("judge-win", "rig.judging.method:WINS", roles=("judge",), explained=(), shipped=())

@@ -296,7 +296,7 @@ def note(store: Path, calibrated: StoredRun) -> None:
         again = run.declaration.cautioned(caution)
         if not run.is_running and run.declaration != again:
             with RunWriter.claim(store, run.id) as writer:
-                writer.set_remark(again)
+                writer.set_remark(caution)
 
 
 def _by_same_judge(runs: Runs, settings: JsonObject, method: str) -> Iterator[StoredRun]:

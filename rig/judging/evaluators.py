@@ -13,11 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, TypeAlias
 
-import yaml  # type: ignore[import-untyped]
 from pydantic import AfterValidator, Field
 
 from rig.calls import JsonObject
-from rig.documents import Foreign, Many, parsed
+from rig.documents import Foreign, Many, from_yaml, parsed
 from rig.errors import RigError
 from rig.files import read_text
 
@@ -173,11 +172,8 @@ def load(folder: Path) -> Evaluator:
     """Read the evaluator in a folder. Raises RigError if it is not one."""
     config_path = folder / "config.yaml"
     config_text = read_text(config_path, LARGEST_YAML)
-    try:
-        value = yaml.safe_load(config_text)
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise RigError(f"{config_path}: not YAML: {' '.join(str(error).split())[:200]}") from error
-    config = parsed(_Config, value, str(config_path), "an evaluator's configuration")
+    document = next(from_yaml(config_text, config_path), None)
+    config = parsed(_Config, document and document.value, str(config_path), "an evaluator's configuration")
     asking, class_name = config.completions_kwargs, config.registered_cls_name
     declared = {function.name: function for function in asking.functions}
     if class_name not in _KINDS:

@@ -1,12 +1,16 @@
 """The methods by which models are evaluated: how tasks are read, played and scored."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rig import plugins
 from rig.errors import RigError, did_you_mean
-from rig.methods.base import Loaded, Method
+
+if TYPE_CHECKING:
+    from rig.methods.base import Loaded, Method
 
 ALL = "all"
 """Every suite of the first method."""
@@ -33,12 +37,6 @@ def first() -> Method:
     return next(iter(known().values()))
 
 
-def other_roles() -> tuple[str, ...]:
-    """Return the roles of all methods except the evaluated ones, each once."""
-    tenants = plugins.registered().methods
-    return tuple(dict.fromkeys(role for name in tenants for role in tenants.attribute(name, "roles")[1:]))
-
-
 def suites() -> dict[str, tuple[Method, Path]]:
     """Return the suites that come with the methods, by name, each with its method."""
     return {name: (method, place) for method in known().values() for name, place in method.suites().items()}
@@ -61,6 +59,8 @@ def load_suite(name: str, named: str | None = None) -> tuple[Method, Loaded]:
 
     The method `named` plays them, or by default the one that they come with.
     """
+    from rig.methods.base import Loaded
+
     owner = with_suite(name)
     if owner is None:
         names = (*suites(), *made_suites(), ALL)
@@ -101,6 +101,8 @@ def find_tasks(suite: str, place: Path | None = None, named: str | None = None) 
 
     The method `named` reads the tasks of a place, or by default the one that recognises them.
     """
+    from rig.methods.base import Loaded
+
     if place is None and with_suite(suite) is None and Path(suite).exists():
         place = Path(suite)
     if place is None:

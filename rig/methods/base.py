@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from rig.calls import JsonObject
+from rig.calls import Call, JsonObject
 from rig.errors import RigError, counted
 from rig.events import Emit, Where
 from rig.files import read_json
@@ -19,8 +19,10 @@ from rig.methods.episode import Episode, course
 from rig.methods.scripted import Oracle, true_step
 from rig.metrics import Declaration, Score
 from rig.models import Model, Prediction, Request, StepKey
+from rig.options import TABLE
 from rig.options import Option as Option
 from rig.paths import CONVERSATIONS
+from rig.scoring.forms import with_forms
 from rig.solutions.solution import Searched, Solution
 from rig.tasks import ASSISTANT, PlayedTurn, Step
 from rig.toolbox.toolbox import Simulator, Toolbox
@@ -29,11 +31,15 @@ from rig.toolbox.world import Snapshot
 
 @dataclass(frozen=True)
 class Checked:
-    """The result of checking a place: the number of tasks, and a line on each fault."""
+    """The result of checking a place: the number of tasks, and a line on each fault.
+
+    `true_calls` each have their place, and the schema of their arguments.
+    """
 
     place: Path
     tasks: int
     faults: tuple[Any, ...]
+    true_calls: tuple[tuple[str, Call, JsonObject], ...] = ()
 
     @property
     def summary(self) -> tuple[str, ...]:
@@ -150,6 +156,14 @@ class Setup:
             episode.resume(turn)
         return episode.score()
 
+    def scored(
+        self, task: Any, turns: Sequence[PlayedTurn], settings: Any, score: Score | None = None
+    ) -> Score:
+        """Return the score of played turns, given if it is known, with the forms of the calls in them."""
+        known = self.score(task, turns, settings) if score is None else score
+        rescored = partial(self.score, task, settings=settings) if self.method.begins_from_truth else None
+        return with_forms(known, turns, self.method.roles[0], self.method.declaration, rescored)
+
     def path(self, task: Any, turns: Sequence[PlayedTurn], settings: Any) -> Sequence[Step] | None:
         """Return the steps that lead to the answer, in order, or None if episodes are not searches."""
         return None
@@ -191,6 +205,11 @@ class Method:
     options: tuple[Option, ...] = ()
     version = "1"
 
+    @property
+    def explained(self) -> tuple[Option, ...]:
+        """The options that no other method has and that the help of verbs explains."""
+        return tuple(own for own in self.options if own.name not in TABLE and own.help)
+
     task: Callable[..., Any]
     """Makes a task from its stored fields, which are keyword arguments."""
 
@@ -209,6 +228,9 @@ class Method:
 
     shipped: tuple[str, ...] = ()
     """The suites that come with rig itself, by name."""
+
+    begins_from_truth = False
+    """Whether each turn begins from the true history, whatever was played before it."""
 
     holds_responses = False
     """Whether tasks hold what their calls return in a world, so that `check` and `record` apply to it."""
@@ -289,7 +311,14 @@ class Method:
         return Checked(place, len(tasks), tuple(faults))
 
     def record(
-        self, place: Path, world: Path | None = None, toolbox: Toolbox | None = None
+        self,
+        place: Path,
+        world: Path | None = None,
+        toolbox: Toolbox | None = None,
+        note: Callable[[str], object] = str,
     ) -> Sequence[Path]:
-        """Write what calls return into the tasks of a folder, and return the files that changed."""
+        """Write what calls return into the tasks of a folder, and return the files that changed.
+
+        `note` gets a line on each answer of a toolbox of the user's own.
+        """
         return ()

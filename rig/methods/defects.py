@@ -4,12 +4,12 @@
 of the same name may have been mended since: the label only holds for that commit.
 """
 
-import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 
+from rig.budget import parse_toml
 from rig.metrics import Counts, Metric
 from rig.tasks import Task
 
@@ -23,7 +23,7 @@ def defects() -> Mapping[str, str]:
     text = files(__package__).joinpath("defects.toml").read_text(encoding="utf-8")
     return {
         name: f"{reason}; {commit}"
-        for commit, tasks in tomllib.loads(text).items()
+        for commit, tasks in parse_toml(text).items()
         for name, reason in tasks.items()
     }
 

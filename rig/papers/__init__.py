@@ -8,7 +8,9 @@ from rig.plugins import Registry
 
 def register(registry: Registry) -> None:
     """Register the papers, and ToolBench's answers as a method that is never played."""
-    registry.methods.later("toolbench", "rig.papers.toolbench.method:METHOD", roles=("assistant",))
+    registry.methods.later(
+        "toolbench", "rig.papers.toolbench.method:METHOD", roles=("assistant",), explained=(), shipped=()
+    )
     registry.papers.later("tooltalk", "rig.papers.tooltalk:PAPER", methods=("tooltalk",))
     registry.papers.later("openai-chat", "rig.papers.openai_chat:PAPER", methods=())
     registry.papers.later("autode", "rig.papers.autode:PAPER", methods=("autode",))

@@ -9,12 +9,14 @@ from typing import Any, NamedTuple, TypeAlias
 
 import regex
 
+from rig.budget import PLAIN
 from rig.calls import Json, JsonObject
-from rig.documents import Foreign, Many, from_json, lines_of, parsed, read, to_yaml
+from rig.documents import DocumentPart, Foreign, Many, from_json, lines_of, parsed, read, to_yaml
 from rig.errors import RigError
 from rig.files import filling, write
 from rig.methods.paper import Converted, Paper
 from rig.methods.tooltalk.written import read_written
+from rig.toolbox.listing import listing_of
 
 REPLACING_S = 1.0
 """The seconds that a rule may take for one text."""
@@ -145,7 +147,7 @@ PAPER: Paper = OpenAIChat()
 def _chats(file: Path, replacements: Sequence[_Replacement], faults: list[str]) -> Iterator[Chat]:
     for line in lines_of(file):
         try:
-            value = from_json(line.text, line.where, lines=False)
+            value = line.json(PLAIN, exact=True)
             _chat(value, line.where)
         except RigError as error:
             faults.append(str(error))
@@ -244,7 +246,24 @@ def _tools(chats: Sequence[Chat], notes: list[str]) -> list[JsonObject]:
     calls = (call for chat in chats for message in chat.messages for call in message.tool_calls or [])
     called = {call.function.name for call in calls}
     notes += [f"{name} is called, and no line declares it" for name in sorted(called - tools.keys())]
-    return list(tools.values())
+    return _readable(list(tools.values()), notes)
+
+
+def _readable(tools: list[JsonObject], notes: list[str]) -> list[JsonObject]:
+    """Return those tools that rig reads; each other one is noted."""
+    if not tools:
+        return []
+    try:
+        listing = listing_of(DocumentPart({"tools": tools}, Path("tools.json")))
+    except RigError as error:
+        notes.append(f"tools are left out: {error}")
+        return []
+    notes += [f"a tool is left out: {line}" for line in listing.left_out]
+    names = {tool.name for tool in listing.tools}
+    functions = ((tool, tool.get("function", tool)) for tool in tools)
+    return [
+        tool for tool, function in functions if isinstance(function, dict) and function.get("name") in names
+    ]
 
 
 def _replacements(rules: Path | None) -> list[_Replacement]:

@@ -16,6 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from rig.budget import parse_json
 from rig.calls import Call, ExecutedCall, Json, JsonObject, Outcome
 from rig.errors import ErrorKind, RigError
 from rig.methods.paper import ArmScore, Paper, Row, Table
@@ -156,7 +157,7 @@ def load_predictions(place: Path, toolbox: Toolbox) -> list[tuple[Conversation, 
 
 def with_predictions(conversation: Conversation, turns: Mapping[int, PlayedTurn]) -> JsonObject:
     """Return the conversation's file with predictions, without anything that an earlier scoring added."""
-    source: JsonObject = _unscored(json.loads(json.dumps(conversation.source)))
+    source: JsonObject = _unscored(parse_json(json.dumps(conversation.source)))
     entries = [_unscored(entry) for entry in source["conversation"]]
     for index, entry in enumerate(entries):
         if "apis" in entry:

@@ -135,6 +135,11 @@ class DifferenceBounds:
             most = sum(outcome.most for outcome in arm) - sum(outcome.least for outcome in first) + missing
             texts = sum(outcome.texts for outcome in (*first, *arm))
             rows.append((least / repeats, most / repeats, texts, missing / repeats))
+        return cls.of_rows(rows)
+
+    @classmethod
+    def of_rows(cls, rows: Sequence[tuple[float, float, float, float]]) -> "DifferenceBounds":
+        """Build the bounds from a row of the four values for each conversation."""
         return cls(*np.array(rows, dtype=np.float64).reshape(-1, 4).T)
 
     def waiting(self, after: int) -> int:
@@ -188,7 +193,7 @@ class Evidence:
         of = f" of {self.of}" if self.of else ""
         if self.waiting:
             of += f" ({(self.decided or self.after) - self.waiting} played)"
-        loss = f"loss of {counted(100 * self.size, 'point')}"
+        loss = f"loss of {counted(100 * self.size, 'point')}{' in this suite' if self.of else ''}"
         if self.found and self.reached is not None:
             return f"{loss} {self.found}, e {_related(self.reached)}, after {self.decided}{of}"
         if self.is_for_texts:
@@ -300,11 +305,10 @@ class LossTest:
             "excluded": capital((1 + differences.least) / 2, (1 - least) / 2, self.of),
         }
 
-    def soonest(self) -> int:
-        """Return after how many conversations something could be found, if all of them went one way."""
-        assert self.of is not None
-        ends = [self.evidence(np.full(self.of, difference)).decided for difference in (1.0, -1.0)]
-        return min(end or self.of for end in ends)
+    def soonest(self, tasks: int) -> int:
+        """Return after how many of these something could be found, if all of them went one way."""
+        ends = [self.evidence(np.full(tasks, difference)).decided for difference in (1.0, -1.0)]
+        return min(end or tasks for end in ends)
 
     def wins_matter(self, differences: DifferenceBounds) -> NDArray[np.bool_]:
         """Return whether to play conversations that the reference got wrong, in which an arm can only win.

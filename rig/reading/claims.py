@@ -1,15 +1,21 @@
 """Decide whether a text states a given thing."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
+from itertools import takewhile
 
-from rig.reading.amounts import SMALL, TENS
-from rig.reading.clauses import Atom, Clause, ReadText, read_text
+from rig.reading.amounts import NUMBERED, SIGNS, SMALL, TENS, UNITS
+from rig.reading.clauses import Atom, AtomKind, Clause, ReadText, is_past, read_text
 from rig.reading.facts import TIMES, Fact, Sort
 from rig.reading.lexicon import folded, stem, synonymous, vocabulary
 
 PLACEHOLDER = "Zyxwv"
 """A word that no text has."""
+DIMENSION = "\0"
+"""Marks a unit that is no word for what is counted."""
+DIMENSIONS = frozenset((DIMENSION, *SIGNS.values(), *(dimension for dimension, _ in UNITS.values())))
+ANYBODY = frozenset(map(stem, ("people", "persons", "pieces", "items", "things")))
+_NUMBERED = frozenset(map(stem, NUMBERED - {"number"} | {"board"}))
 DENIALS = vocabulary("not never nobody nothing none nowhere neither without unless except hardly")
 HEDGES = vocabulary("maybe might may could would if whether or perhaps probabl guess think either")
 REQUESTING = frozenset(map(stem, ("ask", "tell", "provide", "try", "check", "call")))
@@ -51,7 +57,8 @@ def states(text: str, wanted: str, example: str = "") -> bool | None:
         example = sign.sub(f" {PLACEHOLDER} ", example)
     text = _OFFERED.sub("whether", _POINTED_DATE.sub(r"\3-\2-\1", _NEGATIVE.sub("below zero", text)))
     read, target = read_text(text), read_text(wanted)
-    own, foreign = _beside(read_text(example), target, wanted)
+    model = read_text(example)
+    own, foreign = _beside(model, target, wanted)
     verdicts, is_elsewhere = set(), False
     for at, clause in enumerate(read.clauses):
         if not _holds(clause.atoms, target, wanted):
@@ -67,10 +74,87 @@ def states(text: str, wanted: str, example: str = "") -> bool | None:
         is_open = choice or (verdict and (_is_past(clause, target) or _is_turned(clause, target)))
         verdicts.add(None if is_open else verdict)
     if verdicts:
-        return verdicts.pop() if len(verdicts) == 1 else None
+        verdict = verdicts.pop() if len(verdicts) == 1 else None
+        is_doubtful = verdict and target.facts and _is_doubtful(read, model, target, own)
+        return None if is_doubtful else verdict
     if is_elsewhere or _may_state(text, read, target, wanted):
         return None
     return None if len(target.atoms) > 1 and _holds(read.atoms, target, wanted) else False
+
+
+def _is_doubtful(read: ReadText, example: ReadText, target: ReadText, own: Set[str]) -> bool:
+    """Return whether a text that holds the target may say it of something else than the example does: in
+    another unit, of other things, or beside another value where the example's words are.
+    """
+    due = _units(example, target)
+    if not due and example.facts and all(fact.sort is Sort.NUMBER for fact in target.facts):
+        return True  # the 12th is not 12 of them
+    if due and not any(_is_unit(one, other) for one in _units(read, target) for other in due):
+        return True
+    clauses = [(_about(read.clauses, at, target) & own, clause) for at, clause in enumerate(read.clauses)]
+    stated = [about for about, clause in clauses if _has(clause, target)]
+    rivals = [
+        about
+        for about, clause in clauses
+        if not _has(clause, target) and any(_is_new(atom.fact, example, target) for atom in clause.atoms)
+    ]
+    return any(rivals) and not any(stated)
+
+
+def _has(clause: Clause, target: ReadText) -> bool:
+    return any(_agrees(one, atom.fact) for atom in clause.atoms if atom.fact for one in target.facts)
+
+
+def _is_new(fact: Fact | None, example: ReadText, target: ReadText) -> bool:
+    """Return whether a fact could stand in the target's place, and the example does not have it."""
+    if fact is None or not _is_alike(fact, target):
+        return False
+    return not any(_agrees(other, fact) or _agrees(fact, other) for other in example.facts)
+
+
+def _units(read: ReadText, target: ReadText) -> list[frozenset[str]]:
+    """Return the unit of each fact that agrees with the target: a dimension, a currency, or the words for
+    what is counted or numbered; empty for a bare number.
+    """
+    return [
+        _unit(clause.atoms, at)
+        for clause in read.clauses
+        for at, atom in enumerate(clause.atoms)
+        if atom.fact is not None and any(_agrees(one, atom.fact) for one in target.facts)
+    ]
+
+
+def _unit(atoms: Sequence[Atom], at: int) -> frozenset[str]:
+    fact = atoms[at].fact
+    assert fact is not None
+    if fact.sort in (Sort.MEASURE, Sort.MONEY):
+        return frozenset(str(value[-1]) for value in fact.values if isinstance(value, tuple))
+    if fact.sort is Sort.LETTER and fact.shown.endswith("f"):
+        return frozenset(("fahrenheit",))
+    if fact.sort is Sort.DURATION:
+        return frozenset((stem(fact.shown.split()[-1]), DIMENSION))
+    if fact.sort is not Sort.NUMBER:
+        return frozenset((str(fact.sort), DIMENSION))
+    before = atoms[at - 1].key if at else ""
+    if before in _NUMBERED:
+        return frozenset((before,))
+    if [atom.shown for atom in atoms[at + 1 : at + 2]] == ["per"]:
+        return frozenset(("per", DIMENSION))
+    counted = takewhile(
+        lambda atom: atom.sort is AtomKind.WORD and not is_past(atom.word), atoms[at + 1 : at + 3]
+    )
+    return frozenset(atom.key for atom in counted)
+
+
+def _is_unit(one: Set[str], due: Set[str]) -> bool:
+    """Return whether one unit may stand for another. What the example leaves bare may be counted in words."""
+    if not due:
+        return not one & (DIMENSIONS - {"fahrenheit"})
+    if not one:
+        return DIMENSION not in due or str(Sort.CLOCK) in due
+    if one <= ANYBODY and DIMENSION not in due:
+        return True
+    return any(a != DIMENSION and synonymous(a, b) for a in one for b in due)
 
 
 def _is_past(clause: Clause, target: ReadText) -> bool:
@@ -143,10 +227,12 @@ def _beside(example: ReadText, target: ReadText, wanted: str) -> tuple[set[str],
 
 def _about(clauses: Sequence[Clause], at: int, target: ReadText) -> set[str]:
     """Return a clause's words and facts of other kinds, or else those of the clause before (High: 32)."""
+    atoms = clauses[at].content
+    spans = {atom.fact.said for atom in atoms if atom.fact is not None and _is_alike(atom.fact, target)}
     words = {
         atom.shown if atom.fact else atom.key
-        for atom in clauses[at].content
-        if atom.fact is None or not _is_alike(atom.fact, target)
+        for atom in atoms
+        if atom.fact is None or atom.fact.said not in spans
     }
     words.discard(PLACEHOLDER.casefold())
     if words or not at or _alike(clauses[at - 1], target):
@@ -159,7 +245,9 @@ COUNTED = frozenset({Sort.NUMBER, Sort.MEASURE, Sort.MONEY, Sort.LETTER, Sort.PE
 
 def _is_alike(fact: Fact, target: ReadText) -> bool:
     """Return whether a fact is of the same kind as the target: a day is not of an amount's kind."""
-    return fact.sort in COUNTED or not any(other.sort in COUNTED for other in target.facts)
+    sorts = {other.sort for other in target.facts}
+    sorts -= {Sort.MONTH, Sort.YEAR} if Sort.DAY in sorts else set()  # the June invoice is due on July 5
+    return fact.sort in COUNTED if sorts & COUNTED or not sorts else fact.sort in sorts
 
 
 def _alike(clause: Clause, target: ReadText) -> int:
@@ -223,7 +311,7 @@ def _agrees(wanted: Fact, other: Fact) -> bool:
     text = other.said.shown
     number = re.search(r"\d[\d,]*(?:\.\d+)?", text)
     # "Between 17 and 32" may be hours, or degrees.
-    is_plain = text.isdecimal() or other.sort in (Sort.MEASURE, Sort.LETTER, Sort.NUMBER, Sort.MONEY)
+    is_plain = text.isdecimal() or other.sort in COUNTED | {Sort.DURATION}
     counted = wanted.sort is Sort.NUMBER and is_plain
     return counted and number is not None and float(number.group().replace(",", "")) in wanted.values
 

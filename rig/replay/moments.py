@@ -46,7 +46,7 @@ class StoredEvents:
         self._store = store
         self._conversations = conversations
         self._earlier = {Where(cell.arm, cell.conversation, cell.repeat): cell for cell in earlier}
-        self._tallies = {arm.position: Totals() for arm in run.arms}
+        self._tallies = {arm.position: Totals(run.begun) for arm in run.arms}
         self._errors: dict[Where, Counter[str]] = {}
         self.begun: set[int] = set()
         """The arms that were announced."""

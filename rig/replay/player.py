@@ -1,17 +1,22 @@
 """Replay a stored run under a viewer's control, and continue with what is stored meanwhile."""
 
+from __future__ import annotations
+
 import math
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from threading import TIMEOUT_MAX
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from rig.errors import RigError, did_you_mean
-from rig.events import Emit, Notice, PieceGenerated, Where
-from rig.replay.moments import Moment, StoredEvents
-from rig.running.control import Control, Stopped
-from rig.store import Cell, Follower, Runs, StoredRun, TurnEntry
+from rig.running.control import Control
+
+if TYPE_CHECKING:
+    from rig.events import Emit, Where
+    from rig.replay.moments import Moment, StoredEvents
+    from rig.store import Cell, Follower, StoredRun, TurnEntry
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, math.inf)
 """Multiples of the original speed. The last shows every turn whole, without the pieces of its text."""
@@ -52,12 +57,15 @@ class Player(Control):
 
         Raises RigError if there is no such run.
         """
+        from rig.store import Runs
+
         super().__init__()
         self.speed = speed
         """A multiple of the original speed; infinite for as fast as possible."""
         self._stepping = False
         self._sought: Where | None = None
         self._is_sought = False
+        self._is_end_sought = False
         self.slept_s = 0.0
         """The seconds of the current turn that have passed in `sleep`."""
         self.until: Where | None = None
@@ -112,6 +120,12 @@ class Player(Control):
             self._sought, self._is_sought = where, True
             self._changed.notify_all()
 
+    def seek_end(self) -> None:
+        """Continue from the end of what is stored, which for a finished run is its end."""
+        with self._changed:
+            self._is_end_sought = True
+            self.seek(None)
+
     @property
     def is_paced(self) -> bool:
         """Whether time passes between events."""
@@ -156,6 +170,8 @@ class Player(Control):
 
     def find(self, conversation: str, arm: int = 0, repeat: int = 0) -> Where:
         """Return the place of a conversation in the run. Raises RigError if there is none."""
+        from rig.events import Where
+
         if (
             conversation not in self.conversations
             or arm not in range(len(self.stored.arms))
@@ -182,6 +198,9 @@ class Player(Control):
 
     def play(self, emit: Emit) -> StoredRun:
         """Play to the end, or until stopped; return the stored run. Raises RigError and StoreError."""
+        from rig.running.control import Stopped
+        from rig.store import Follower
+
         with Follower.follow(self.store, self.run) as follower:
             while True:
                 try:
@@ -198,12 +217,15 @@ class Player(Control):
                 except Sought:
                     with self._changed:
                         self.until, self._sought, self._is_sought = self._sought, None, False
-                    self._at_end = False
+                        self._at_end, self._is_end_sought = self._is_end_sought, False
                 except Stopped:
                     return follower.run()
 
     def _play(self, follower: Follower, emit: Emit) -> None:
         """Play from the beginning, or from what is known, to the end of the run."""
+        from rig.events import Notice, Where
+        from rig.replay.moments import StoredEvents
+
         self.is_over = self.is_live = self.hurry = False
         follower.changed()
         with follower.snapshot():
@@ -286,12 +308,16 @@ class Player(Control):
             self._stepping = False
 
     def _show(self, moments: Iterator[Moment], emit: Emit, *, is_history: bool) -> None:
+        from rig.events import PieceGenerated
+
         for moment in moments:
             self.sleep(0.0 if is_history else moment.after_s)
             if not isinstance(moment.event, PieceGenerated) or (self.is_paced and not is_history):
                 emit(moment.event)
 
     def _end(self, follower: Follower, events: StoredEvents, emit: Emit) -> None:
+        from rig.events import Notice
+
         watched, self.stored = self.stored, follower.run()
         if watched.is_running and self.stored.state == "interrupted":
             died = follower.is_abandoned()

@@ -17,7 +17,7 @@ from rig.displays import signs, steps
 from rig.displays.signs import Sign
 from rig.displays.texts import Clip, clip
 from rig.methods.paper import Table
-from rig.metrics import Declaration
+from rig.metrics import UNPLAYED, Declaration
 from rig.store import Runs, StoredRun, Transcript
 from rig.tasks import turn_number
 
@@ -87,7 +87,9 @@ def gather(
         for number in numbers
     )
     grouped: Iterator[Groups] = iter(())
-    if len(numbers) == len(comparison.conversations):
+    # Of an arm that stopped by its results, no share would be fair.
+    is_fair = not any(UNPLAYED in arm.counts for arm in comparison.arms)
+    if is_fair and len(numbers) == len(comparison.conversations):
         played = [
             _all_repeats(runs, stored[arm.run], arm.position, [row[place] for row in transcripts])
             for place, arm in enumerate(comparison.arms)
@@ -275,12 +277,13 @@ def step_box(view: steps.StepView, faults: str, longest: int) -> StepBox:
     if isinstance(prediction, steps.Failed):
         return StepBox(prediction.sign, prediction.why, str(view.raw), back=back)
     if isinstance(prediction, steps.Replied):
-        return StepBox(prediction.sign, str(prediction.text), back=back)
+        return StepBox(prediction.sign, str(prediction.text), reason=prediction.form, back=back)
     answer = _answer(view.returned, longest) if view.returned else ""
     why = ""
     if judged is not None and not judged.match:
         reason = "" if judged.reason.text in faults else str(judged.reason)
         why = "; ".join(filter(None, (judged.said, reason)))
+    why = "; ".join(filter(None, (prediction.form, why)))
     sign = judged.sign if judged else None
     return StepBox(prediction.sign, _call(prediction, longest), answer, sign, why, back=back)
 

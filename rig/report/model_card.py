@@ -4,13 +4,11 @@ The card is a JSON object, from which the page and the Markdown are made. The sa
 `docs/how-to/cards.md` describes it.
 """
 
-import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from hashlib import sha256
 from math import isfinite
 from pathlib import Path
-from typing import Any, TypeGuard
 
 from markupsafe import Markup
 
@@ -23,21 +21,20 @@ from rig.displays.summary import contention_notes
 from rig.displays.table import inert, markdown
 from rig.displays.texts import file_size, printable, rate
 from rig.documents import to_yaml
+from rig.engine.files.registry import entry_of
 from rig.errors import RigError, counted
-from rig.files import json_text, read_json
-from rig.metrics import Counts, Metric
-from rig.options import TABLE
+from rig.files import json_text
+from rig.metrics import UNPLAYED, Counts, Metric
 from rig.rates import Estimate
 from rig.report import plots
+from rig.report.card_check import DIGEST, FORMAT, OF_METRIC, VERSION, digest_of, tasks_digest
 from rig.report.page import asset, environment
-from rig.running.planning import Options
+from rig.running.command import command, models_of
 from rig.store import Runs, StoredRun
 
-FORMAT, VERSION = "rig-card", 1
 NAMESPACE = "rig-card@v1"
 """The namespace of the signatures of cards."""
 
-_OF_METRIC = ("name", "noun", "label", "numerator", "denominator", "better", "format")
 _SPEEDS = ("prefill_rate", "decode_rate", "peak_memory", "peak_device_memory", "energy_j")
 _WRITTEN = ("conversation", "repeat", "turn", "step", "role", "raw", "error", "response", "exception")
 """The columns of what an arm wrote and the answers it got. Without times, equal runs give equal values."""
@@ -56,12 +53,17 @@ def card_of(runs: Runs, address: str, question: ComparisonOptions) -> JsonObject
     arm = next((arm for arm in comparison.arms if arm.position == arms[0].arm.position), None)
     if arm is None:
         raise RigError(f"{address} has no card: {comparison.left_out[arms[0].arm.name]}")
+    if UNPLAYED in arm.counts:
+        raise RigError(
+            f"{address} has no card: its results chose what it played, so its rates would be biased; play it"
+            " without --until"
+        )
     return _card(runs, arms[0].run, arm, comparison)
 
 
 def _card(runs: Runs, run: StoredRun, arm: ArmResult, comparison: Comparison) -> JsonObject:
     cells = runs.scored_cells(run, comparison.grader, [arm.position])
-    tasks = "".join(sorted({f"{cell.suite} {cell.conversation} {cell.source}\n" for cell in cells}))
+    sources = {(cell.suite, cell.conversation): cell.source for cell in cells}
     pair = next((pair for pair in comparison.pairs if pair.arm == arm.label), None)
     notes = [*comparison.notes, *contention_notes([(arm.label, arm.speed, arm.fingerprint)])]
     written = sha256()
@@ -90,10 +92,11 @@ def _card(runs: Runs, run: StoredRun, arm: ArmResult, comparison: Comparison) ->
             "grader": comparison.grader.as_json(),
         },
         "rates": [
-            {**{part: getattr(metric, part) for part in _OF_METRIC}, **arm.rates[metric.name].as_json()}
+            {**{part: getattr(metric, part) for part in OF_METRIC}, **arm.rates[metric.name].as_json()}
             for metric in comparison.metrics
         ],
-        "verdict": _verdict(pair, comparison) if pair else None,
+        "declaration": comparison.declaration._replace(metrics=tuple(comparison.metrics)).to_json(),
+        "verdict": _verdict(pair, arm, comparison) if pair else None,
         "recommendation": comparison.recommendation.as_json() if comparison.recommendation else None,
         "curves": [
             {"title": titled(curve), "text": curve.text, "points": curve.points}
@@ -109,6 +112,7 @@ def _card(runs: Runs, run: StoredRun, arm: ArmResult, comparison: Comparison) ->
             {
                 "conversation": row.conversation,
                 "suite": row.suite,
+                "source": sources[row.suite, row.conversation],
                 "repeats": row.repeats,
                 "successes": row.successes,
                 "counts": dict(row.counts),
@@ -118,22 +122,28 @@ def _card(runs: Runs, run: StoredRun, arm: ArmResult, comparison: Comparison) ->
         "command": _command(run, arm),
         "settings": {name: value for name, value in arm.fingerprint.items() if value is not None},
         "hashes": {
-            "tasks_sha256": sha256(tasks.encode("utf-8", "backslashreplace")).hexdigest(),
             "answers_sha256": written.hexdigest(),
         },
     }
-    return dict(_rounded(card))
+    whole: JsonObject = dict(_rounded(card))
+    whole["hashes"]["tasks_sha256"] = tasks_digest(whole["conversations"])
+    return {**whole, DIGEST: digest_of(whole)}
 
 
 def _subject(arm: ArmResult) -> JsonObject:
     names = ("file", "file_sha256", "file_bytes", "architecture", "quantization", "adapter", "adapter_sha256")
     subject = {name: value for name in names if (value := arm.fingerprint.get(f"model.{name}"))}
     title = " + ".join(subject[name] for name in ("file", "adapter") if name in subject)
-    return {"name": title or arm.arm, **subject, "made_from": arm.made_from}
+    entry = entry_of(subject.get("file_sha256", ""))
+    about = {"licence": entry.licence, "origin": entry.origin} if entry else {}
+    return {"name": title or arm.arm, **subject, **about, "made_from": arm.made_from}
 
 
-def _verdict(pair: ArmPair, comparison: Comparison) -> JsonObject:
+def _verdict(pair: ArmPair, arm: ArmResult, comparison: Comparison) -> JsonObject:
     difference = pair.differences[comparison.metric.name]
+    shared = {(row.suite, row.conversation) for row in arm.conversations}
+    metric = comparison.metric
+    names = dict.fromkeys((metric.numerator, metric.denominator, comparison.declaration.success))
     return {
         **pair.verdict.as_json(),
         "baseline": _subject(comparison.baseline),
@@ -141,6 +151,17 @@ def _verdict(pair: ArmPair, comparison: Comparison) -> JsonObject:
         "conversations": pair.conversations,
         "won": pair.won,
         "lost": pair.lost,
+        "baseline_rows": [
+            {
+                "conversation": row.conversation,
+                "suite": row.suite,
+                "repeats": row.repeats,
+                "successes": row.successes,
+                "counts": {name: row.counts.get(name, 0) for name in names},
+            }
+            for row in comparison.baseline.conversations
+            if (row.suite, row.conversation) in shared
+        ],
         "difference": difference.as_json(),
         "difference_text": with_interval(comparison.metric.amount, difference),
         "baseline_text": estimate(comparison.baseline.rates[comparison.metric.name], comparison.metric),
@@ -149,22 +170,9 @@ def _verdict(pair: ArmPair, comparison: Comparison) -> JsonObject:
 
 def _command(run: StoredRun, arm: ArmResult) -> str:
     """Return the command that reproduces the arm, with files named without their folders."""
-    options = Options.from_json({"models": [], **run.settings})
-    names = [Path(name) for name in options.models if arm.arm.startswith(Path(name).stem)]
-    model = max((name.name for name in names), key=len, default=arm.fingerprint.get("model.file", arm.arm))
-    words = ["rig", "run", str(model)]
-    for name, option in TABLE.items():
-        if not option.help or not options.is_changed(name):
-            continue
-        value = getattr(options, name)
-        values = value if isinstance(value, tuple) else (value,)
-        if option.several and len(values) > 1 and option.place in arm.fingerprint:
-            values = (arm.fingerprint[option.place],)
-        for one in values:
-            text = Path(str(one)).name if option.opens or option.kind is Path else str(one)
-            no = f"--{option.off or f'no-{name}'.replace('_', '-')}"
-            words += [no] if one is False else [option.flag] if one is True else [option.flag, text]
-    return shlex.join(words)
+    own = models_of(arm.arm, run.settings)
+    model = own[0] if len(own) == 1 else str(arm.fingerprint.get("model.file", arm.arm))
+    return command([Path(model).name], run.settings, arm.fingerprint, in_folders=False)
 
 
 def _rounded(value: Json) -> Json:
@@ -228,7 +236,7 @@ def as_markdown(card: JsonObject) -> str:
 
 def _rate_words(row: JsonObject, counts: Counts) -> JsonObject:
     """Return a rate for display: `printed` is its number, `bounds` its range if texts are unclear."""
-    metric = Metric(**{part: row[part] for part in _OF_METRIC})
+    metric = Metric(**{part: row[part] for part in OF_METRIC})
     measured = Estimate(row["value"], row["low"], row["high"])
     part, whole = (counts.get(name, 0) for name in (metric.numerator, metric.denominator))
     bounds = metric.bounds(counts)
@@ -287,7 +295,12 @@ def facts(card: JsonObject) -> JsonObject:
     adapter = (
         f"{subject['adapter']}, SHA-256 {subject.get('adapter_sha256')}" if subject.get("adapter") else ""
     )
-    told = {"adapter": adapter, "made from": subject.get("made_from")}
+    told = {
+        "adapter": adapter,
+        "made from": subject.get("made_from"),
+        "licence": subject.get("licence"),
+        "origin": subject.get("origin"),
+    }
     return {
         "file": subject["name"],
         "SHA-256": subject.get("file_sha256", "-"),
@@ -301,67 +314,3 @@ def facts(card: JsonObject) -> JsonObject:
         "conversations, SHA-256": card["hashes"]["tasks_sha256"],
         "answers, SHA-256": card["hashes"]["answers_sha256"],
     }
-
-
-_SHAPE: Mapping[str, type] = {
-    **dict.fromkeys(("subject", "run", "tested", "errors", "speed", "counts", "settings", "hashes"), dict),
-    **dict.fromkeys(("rates", "limits", "notes", "conversations"), list),
-    "command": str,
-}
-
-
-def read_card(path: Path) -> JsonObject:
-    """Read a card from its JSON file. Raises RigError if it is unreadable or not a card of this version."""
-    card = read_json(path, 16 << 20)
-    if not isinstance(card, dict) or card.get("format") != FORMAT:
-        raise RigError(f"{path}: is not a card of rig; cards are made with `rig card RUN/ARM -o FILE.json`")
-    if (version := card.get("version")) != VERSION:
-        raise RigError(f"{path}: is a card of version {version!r:.40}, and this rig reads {VERSION}")
-    for name, kind in _SHAPE.items():
-        if not isinstance(card.get(name), kind):
-            raise RigError(f"{path}: {name} is missing, or is not what a card has there")
-    return card
-
-
-def sums_fault(card: JsonObject) -> str | None:
-    """Return what does not add up in a card that was read, or None if everything does."""
-    rows = card["conversations"]
-    if not all(isinstance(row, dict) and isinstance(row.get("counts"), dict) for row in rows):
-        return "a conversation has no counts"
-    sums: dict[str, float] = {}
-    for row in rows:
-        for name, value in row["counts"].items():
-            if not _is_number(value):
-                return f"{name:.40}: is not a count"
-            sums[name] = sums.get(name, 0) + value
-    for name in sums.keys() | card["counts"].keys():
-        total, added = card["counts"].get(name, 0), sums.get(name, 0)
-        if not _is_number(total) or abs(total - added) > 1e-6 * max(1, len(rows)):
-            return f"{name:.40}: the conversations add up to {added:g}, the card says {total!r:.40}"
-    if (claimed := card["tested"].get("conversations")) != len(rows):
-        return f"there are {len(rows)} conversations, the card says {claimed!r:.40}"
-    is_alike = len({str(row.get("repeats")) for row in rows}) <= 1
-    return _rates_fault(card["rates"], card["counts"], alike=is_alike)
-
-
-def _rates_fault(rates: Sequence[Any], counts: Counts, *, alike: bool) -> str | None:
-    """Return which rate does not follow from the counts, or None.
-
-    Unless repeats are `alike`, rates are means that cannot be checked against the counts.
-    """
-    for row in rates:
-        if not isinstance(row, dict):
-            return "a rate is none"
-        part, whole = (counts.get(str(row.get(side)), 0) for side in ("numerator", "denominator"))
-        value, expected = row.get("value"), part / whole if whole else None
-        if value is None and expected is None:
-            continue
-        is_right = _is_number(value) and expected is not None and abs(value - expected) <= 1e-4
-        if not is_right and (alike or not _is_number(value)):
-            told = f"the card says {value!r:.40}, its counts say {part:g} of {whole:g}"
-            return f"{row.get('name')!s:.40}: {told}"
-    return None
-
-
-def _is_number(value: Any) -> TypeGuard[float]:
-    return type(value) in (int, float) and abs(value) < 1e15

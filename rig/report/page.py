@@ -18,12 +18,13 @@ from rig.compare.findings import ArmPair, Comparison, Flip
 from rig.compare.groups import WHAT, Share
 from rig.compare.recommendation import file_bytes
 from rig.displays import compare, signs
-from rig.displays.card import decision, entries_of, short_labels, verdict_span
-from rig.displays.compare import cell_text, flips_with_turns, how_often, titled
+from rig.displays.card import decision, difference_span, entries_of, short_labels, verdict_span
+from rig.displays.compare import cell_text, estimate, flips_with_turns, how_often, titled
 from rig.displays.summary import contention_notes, cost_rows
 from rig.displays.table import short_names
-from rig.displays.texts import UNKNOWN, file_size, printable
+from rig.displays.texts import file_size, printable
 from rig.errors import counted
+from rig.metrics import UNPLAYED
 from rig.report import plots
 from rig.report.material import Material, conversation_views
 
@@ -83,6 +84,8 @@ def _fixed(material: Material) -> dict[str, Any]:
         "metric": comparison.metric,
         "letters": letters,
         "left_out": material.left_out,
+        # Where results chose what was played, wins and losses are no fair count.
+        "fair": not any(UNPLAYED in arm.counts for arm in comparison.arms),
         "blocks": _blocks,
         "heading": compare.heading(comparison),
         "notes": compare.notes(comparison, origins=False),
@@ -151,13 +154,14 @@ def _ladder(comparison: Comparison, letters: Sequence[str]) -> dict[str, Any]:
     rows = []
     for letter, arm, entry, size in zip(letters, comparison.arms, entries, sizes, strict=True):
         cells = [LadderCell(file_size(size), size)] if any(sizes) else []
-        rate = arm.rates[metric.name].value
+        rated = arm.rates[metric.name]
+        rate = rated.value
         bar = None if rate is None or metric.format != "percent" else round(100 * rate, 1)
-        text = UNKNOWN if rate is None else metric.amount(rate) + metric.unit
+        text = estimate(rated, metric) if rate is None else metric.amount(rate) + metric.unit
         cells.append(LadderCell(text, rate, bar))
         if comparison.pairs:
             difference = entry.pair.differences[metric.name].value if entry.pair else None
-            delta = UNKNOWN if difference is None else compare.signed(metric, difference)
+            delta, _ = difference_span(metric, entry.pair)
             verdict, tint = verdict_span(entry)
             cells += [LadderCell(delta, difference), LadderCell(verdict, tint=_TINTS.get(tint, ""))]
         ships = recommended is not None and recommended.arm == arm.label

@@ -3,7 +3,6 @@
 They are SVG that takes its colours and fonts from the page: right in light, in dark and in print.
 """
 
-import json
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
+from rig.budget import parse_json
 from rig.calls import JsonObject
 from rig.compare.findings import ArmResult, Comparison
 from rig.compare.verdict import VerdictKind
 from rig.displays.table import distinct, one_line
-from rig.metrics import TASKS, Metric
+from rig.metrics import TASKS, UNPLAYED, Metric
 from rig.paths import cache_directory
 from rig.rates import Estimate
 from rig.store import Transcript
@@ -197,7 +197,7 @@ def differences(comparison: Comparison, letters: Sequence[str]) -> str:
         farthest, bands = 2 / scale, dict[int, float | None]()
         for place, pair in enumerate(pairs):
             difference = pair.differences[metric.name]
-            if pair.verdict.kind not in (VerdictKind.LOSS, VerdictKind.GAIN):
+            if pair.won is not None and pair.verdict.kind not in (VerdictKind.LOSS, VerdictKind.GAIN):
                 bands[place] = difference.detectable
             estimate = Estimate(difference.value, difference.low, difference.high)
             _point(plot, metric, estimate, place, arm_colour(place + 1))
@@ -239,8 +239,8 @@ SPEED, ENERGY = "tokens generated per second", "energy, kJ"
 COSTS: Mapping[str, Callable[[ArmResult], float | None]] = {
     "size of the file, MB": lambda arm: _scaled(arm.fingerprint.get("model.file_bytes"), 1e-6),
     SPEED: lambda arm: arm.speed.decode_rate,
-    "peak memory, MiB": lambda arm: _scaled(arm.speed.peak_memory, 2**-20),
-    "peak GPU memory, MiB": lambda arm: _scaled(arm.speed.peak_device_memory, 2**-20),
+    "memory, MiB": lambda arm: _scaled(arm.speed.peak_memory, 2**-20),
+    "GPU memory, MiB": lambda arm: _scaled(arm.speed.peak_device_memory, 2**-20),
     ENERGY: lambda arm: _scaled(arm.speed.energy_j, 1e-3),
 }
 """The costs that quality is plotted against, if at least two arms have a value."""
@@ -303,7 +303,8 @@ def kinds(comparison: Comparison, letters: Sequence[str], of: str) -> str | None
     counts: list[Mapping[str, int]] = [getattr(arm, of) for arm in arms]
     total = {kind: sum(count.get(kind, 0) for count in counts) for count in counts for kind in count}
     named = sorted((kind for kind in total if total[kind]), key=lambda kind: -total[kind])[:_KINDS]
-    if not named or len(arms) > _BARS:
+    # Of an arm that stopped by its results, no share would be fair.
+    if not named or len(arms) > _BARS or any(UNPLAYED in arm.counts for arm in arms):
         return None
     width = 0.8 / len(arms)
     with axes(_WIDTH, 0.9 + len(named) * max(_ROW, 0.11 * len(arms))) as (figure, plot):
@@ -321,7 +322,7 @@ def kinds(comparison: Comparison, letters: Sequence[str], of: str) -> str | None
 
 
 def _point(plot: Any, metric: Metric, rate: Estimate, place: int, colour: str) -> None:
-    if rate.value is not None and rate.low is not None and rate.high is not None:
+    if rate.low is not None and rate.high is not None:
         ends = [metric.scale * rate.low, metric.scale * rate.high]
         plot.plot(ends, [place, place], color=colour, linewidth=2)
     if rate.value is not None:
@@ -369,7 +370,7 @@ def refused_texts(transcripts: Iterable[Transcript]) -> list[float]:
 def _shipped(name: str) -> Mapping[str, Any]:
     """Read a file of what was measured on labelled pairs from the package of similarities."""
     text = files("rig.scoring.similarity").joinpath(name).read_text(encoding="utf-8")
-    measured: Mapping[str, Any] = json.loads(text)
+    measured: Mapping[str, Any] = parse_json(text)
     return measured
 
 

@@ -1,6 +1,5 @@
 """A stored run as rows: a view of the store, written as CSV or as JSON lines."""
 
-import json
 import os
 import secrets
 from collections.abc import Iterable, Iterator
@@ -9,6 +8,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal
 
+from rig.budget import parse_json
 from rig.errors import RigError
 from rig.files import csv_line, json_text, writing
 from rig.store import Runs, StoredRun
@@ -101,4 +101,4 @@ def _as(kind: type, value: Any) -> Any:
 
 
 def _value(name: str, value: Any) -> Any:
-    return json.loads(value) if name in _JSON and value is not None else value
+    return parse_json(value) if name in _JSON and value is not None else value

@@ -110,7 +110,7 @@ def scored_again(store: Path, run: StoredRun, setup: Setup) -> Iterator[tuple[Wh
     with Runs.open(store) as runs:
         for where, transcript in runs.finished(run):
             task, turns = transcript.conversation, transcript.turns
-            score = setup.score(task, [turns[index] for index in sorted(turns)], arms[where.arm])
+            score = setup.scored(task, [turns[index] for index in sorted(turns)], arms[where.arm])
             yield where, Scored(task, turns, score, run.declaration, where.repeat)
 
 
@@ -130,7 +130,7 @@ def score_files(place: Path, method: Method, setup: Setup) -> dict[str, list[Sco
         repeats = scored.setdefault(name, [])
         for task, turns in files.predictions(setup, folder, method.name):
             setup.require_gradable(task)
-            score = setup.score(task, [turns[index] for index in sorted(turns)], setup.settings)
+            score = setup.scored(task, [turns[index] for index in sorted(turns)], setup.settings)
             repeats.append(Scored(task, turns, score, method.declaration, seen[task.name]))
             seen[task.name] += 1
     if not scored:
@@ -196,7 +196,7 @@ def import_run(store: Path, method: Method, recorded: RecordedRun, name: str | N
         for position, arm in enumerate(recorded.arms):
             writer.arm_ready(position, arm.fingerprint, 0.0)
             for task, repeat, turns in arm.episodes:
-                score = setup.score(tasks[task], turns, arm.settings)
+                score = setup.scored(tasks[task], turns, arm.settings)
                 writer.commit_episode(Where(position, task, repeat), turns, score)
         writer.finish()
     return run

@@ -1,13 +1,18 @@
 """How a person takes part in a run: pause, resume, stop, skip, and answer or play a role."""
 
+from __future__ import annotations
+
 import threading
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from rig.calls import Json
 from rig.errors import RigError
-from rig.events import PersonAsked, Where
-from rig.methods.scripted import replied
-from rig.models import Model, OnPiece, Piece, Prediction, Request
+from rig.models import Model
+
+if TYPE_CHECKING:
+    from rig.events import PersonAsked, Where
+    from rig.models import OnPiece, Prediction, Request
 
 
 class Stopped(Exception):
@@ -118,6 +123,9 @@ class Person(Model):
 
     def predict(self, request: Request, on_piece: OnPiece) -> Prediction:
         """Return what the person says. Raises Stopped if they leave instead."""
+        from rig.methods.scripted import replied
+        from rig.models import Piece
+
         assert self._control is not None
         text = self._control.wait_for_answer()
         on_piece(Piece(text, tokens=0))

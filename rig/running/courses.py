@@ -1,7 +1,7 @@
 """Courses, which ask models for predictions, several at once, and tasks played as courses."""
 
 from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter, process_time
@@ -93,6 +93,7 @@ class Clock:
         self._is_elsewhere = plan.is_elsewhere
         self._before = Costs()
         self._meter: CostMeter | None = None
+        self._models: Collection[Model] = ()
         self._display_s = 0.0
         self._since = self._cpu_since = 0.0
 
@@ -105,6 +106,10 @@ class Clock:
         """Measure an arm's costs from now, in addition to those before the run was interrupted."""
         self._before, self._display_s, self._meter = before, 0.0, CostMeter()
 
+    def measure(self, models: Iterable[Model]) -> None:
+        """Measure what these models take, which are the arm's."""
+        self._models = {id(model): model for model in models}.values()
+
     def begin_turn(self) -> None:
         """Measure the time of turns from now."""
         self._since, self._cpu_since = perf_counter(), process_time()
@@ -112,7 +117,12 @@ class Clock:
     def costs(self) -> Costs:
         """Return the arm's costs so far."""
         assert self._meter is not None
-        return self._before + replace(self._meter.read(), display_s=self._display_s)
+        measured = replace(self._meter.read(), display_s=self._display_s)
+        if known := [memory for model in self._models if (memory := model.memory)]:
+            devices = [memory.device for memory in known if memory.device is not None]
+            measured = replace(measured, peak_memory=sum(memory.main for memory in known))
+            measured = replace(measured, peak_device_memory=sum(devices)) if devices else measured
+        return self._before + measured
 
     def share(self, played: PlayedTurn) -> PlayedTurn:
         """Return a turn with the time since the previous turn ended, even if it had begun before that.
@@ -185,7 +195,7 @@ class TaskCourse:
             self._siblings = session.writer.siblings(where)
         if session.skips(where, self._left(len(done))):
             return
-        settings = plan.arms[where.arm].settings
+        settings, scored = plan.arms[where.arm].settings, plan.setup.scored
         episode = plan.setup.start(self._task, settings, where, session.emit_unless_stopped, slot)
         for played in done:
             episode.resume(played)
@@ -199,11 +209,11 @@ class TaskCourse:
             if session.skips(where, self._left(len(done))):
                 return
             done.append(session.clock.share((yield from self._announced(episode.play()))))
-            score = episode.score() if episode.next_turn is None else None
+            score = scored(self._task, done, settings, episode.score()) if episode.next_turn is None else None
             self._store(done[-1], score)
             errors.update(errors_of(done[-1]))
         if score is None:
-            score = episode.score()
+            score = scored(self._task, done, settings, episode.score())
             session.writer.commit_episode(where, (), score)
             session.totals.add_score(score.counts)
         totals = session.totals

@@ -5,6 +5,9 @@ counts once both have finished it and all those before it, so it does not matter
 first arm got a conversation wrong, no arm can lose it. So it counts as one that ended alike, the worst case,
 and is not played until wins matter.
 
+The verdict is about the files, in conversations like these, as those of gates and comparisons are. About the
+suite alone (`in_suite`) it comes sooner, and says less: of two equally good files, one gets more right.
+
 Every arm plays the first conversation. From then on they take turns in blocks, with the first arm ahead. So
 no arm plays more conversations than it takes to decide on it, and if memory does not hold the models of all
 arms, each is loaded a dozen times instead of once for every conversation.
@@ -24,10 +27,8 @@ ROUNDS = 16
 """Roughly the most times that every model is loaded."""
 
 CAUTION = Remark(
-    "the run looked at its results after every conversation and stopped arms by them, and arms did not play"
-    " all conversations that the first got wrong: their rates, intervals and p-values are biased;"
-    " `rig compare --sequential` has intervals that hold",
-    decides=False,
+    "the run stopped arms by their results, and they skipped conversations that the first got wrong; rates of"
+    " what they played would be biased, so there are bounds, with everything unplayed as wrong or as right",
 )
 
 Visit = tuple[int, list[tuple[Where, Task]]]
@@ -53,8 +54,9 @@ class Deciding:
         """Evaluate what earlier starts of the run left."""
         others = range(1, len(self._plan.arms))
         repeats, tasks = self._plan.repeats, len(self._plan.tasks)
-        self._test = LossTest(size, tasks, arms=max(len(others), 1), step=1 / repeats)
-        self._soonest = self._test.soonest()
+        of = tasks if self._plan.in_suite else None
+        self._test = LossTest(size, of, arms=max(len(others), 1), step=1 / repeats)
+        self._soonest = self._test.soonest(tasks)
         for arm in others:
             self._evidence[arm] = self._test.evidence(self.differences(arm))
 
@@ -135,6 +137,9 @@ class Deciding:
                 yield from self._visit(arm, can_lose)
                 if self._test.wins_matter(self.differences(arm)):
                     yield from self._visit(arm, reached)
+        # What is left can only have been won. Where even that may not decide, it makes the rates whole.
+        for arm in self.undecided:
+            yield from self._visit(arm, self._plan.tasks)
 
     def _visit(self, arm: int, tasks: Sequence[Task]) -> Iterator[Visit]:
         """Yield what an arm has not played of these, unless it has been decided on."""

@@ -20,6 +20,7 @@ from rig.models import Model, Notify, Request
 from rig.running.control import HUMAN, Person
 from rig.store import GraderInfo, NewRun
 from rig.tasks import Task
+from rig.toolbox.toolbox import LEFT_OUT
 
 if TYPE_CHECKING:
     from rig.engine.files.adapters import Adapter
@@ -70,7 +71,8 @@ class Plan:
     `recipe` is stored, so that the run can be planned again. With `resume` the run is already in the store:
     its failed arms are tried again; if `retry_failed` is True, so are turns that the machine failed, and if
     it is False not even arms. With `until`, arms are played until it is clear whether they lose that much, a
-    fraction, against the first. `caution` has to be printed wherever the run's rates are; `faults` are lines
+    fraction, against the first, in conversations like these or, with `in_suite`, in the tasks of the run
+    alone. `caution` has to be printed wherever the run's rates are; `faults` are lines
     on tasks that could not be read and are left out. With `is_elsewhere`, the models are on other machines,
     so no time measured here is theirs. `loss` is the loss of success that arms are compared for, a fraction,
     if any. A `sweep` plays levels in the order that finds the break soonest. With `until` or `sweep`, the
@@ -91,6 +93,7 @@ class Plan:
     caution: Remark = NO_REMARK
     faults: tuple[str, ...] = ()
     until: float | None = None
+    in_suite: bool = False
     is_elsewhere: bool = False
     loss: float | None = None
     sweep: Sweep | None = None
@@ -120,7 +123,10 @@ class Plan:
         for arm in self.arms:
             if dials := getattr(arm.settings, "stress", None):
                 declaration = dials.declared(declaration)
-        own, text = declaration.caution, self.caution.text
+        left_out = dict.fromkeys(arm.settings.fingerprint.get(LEFT_OUT) for arm in self.arms)
+        tools = [f"tools that cannot be read are left out: {text[:300]}" for text in left_out if text]
+        own = "; ".join(filter(None, [declaration.caution, *tools]))
+        text = self.caution.text
         if own and own not in text:  # that of a resumed run has it already
             text = f"{own}; {text}" if text else own
         return declaration.cautioned(Remark(text, declaration.decides and self.caution.decides))

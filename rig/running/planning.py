@@ -261,6 +261,8 @@ def plan_tasks(
 ) -> Plan:
     """Plan a new run of tasks that are not read from a suite. Otherwise like `plan`."""
     check_writable(store)
+    if not tasks:
+        raise RigError("the suite holds no conversation; write one into its files")
     chosen = select(tasks, options.only, options.limit, options.part, options.without)
     if options.sweep:
         option, levels = sweeping.swept(options.sweep)
@@ -397,6 +399,7 @@ def _plan(
         recipe=recipe,
         resume=resume,
         until=options.loss / 100 if options.until else None,
+        in_suite=options.until == "verdict-in-suite",
         loss=None if options.until or options.noise or options.sweep or resume else options.loss / 100,
         sweep=_sweep_of(options, arms),
     )

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from time import perf_counter
 
 from rig import cluster, engine, events, serving
@@ -10,8 +11,8 @@ from rig.calls import JsonObject
 from rig.errors import RigError
 from rig.events import Emit, Where
 from rig.meters import Costs
-from rig.metrics import NO_REMARK
-from rig.models import Model, OneByOne
+from rig.metrics import NO_REMARK, Remark
+from rig.models import Model, OneByOne, OnRead, unheard
 from rig.running.attributing import TwinComparison, reference_of
 from rig.running.control import Control, Person, Stopped
 from rig.running.courses import ArmSession, Clock, TaskCourse, drive
@@ -36,25 +37,28 @@ class ModelPool:
     slots: int | None
     loaded: dict[Loader, Model] = field(default_factory=dict)
 
-    def load(self, arm: Arm, first: Task, before: JsonObject | None) -> dict[str, Model]:
+    def load(
+        self, arm: Arm, first: Task, before: JsonObject | None, on_read: OnRead = unheard
+    ) -> dict[str, Model]:
         """Return an arm's models by role; those that it shares with the arm before are loaded already.
 
         Unless the number of steps that the first predicts at once is set, it is the one from before an
         interruption, or that of the earlier arms, so that the arms of a run differ only in what they are
-        meant to. `before` is the fingerprint that the first had before the interruption.
+        meant to. `before` is the fingerprint that the first had before the interruption. `on_read` hears how
+        far they have read what all their prompts begin with.
         """
         method = self.plan.method
         evaluated = method.roles[0]
         model = self._loaded_by(arm.load)
         if arm.adapt is not None:
             arm.adapt(model)
-        model.prepare(method.opening(first, arm.settings, evaluated), self.slots, before)
+        model.prepare(method.opening(first, arm.settings, evaluated), self.slots, before, on_read)
         if "n_seq" in model.fingerprint:
             self.slots = self.slots or model.slots
         models = {evaluated: model}
         for role, load in arm.others.items():
             models[role] = self._loaded_by(load)
-            models[role].prepare(method.opening(first, arm.settings, role), model.slots)
+            models[role].prepare(method.opening(first, arm.settings, role), model.slots, None, on_read)
         self.plan.setup.meet(models)
         return models
 
@@ -154,7 +158,8 @@ class _Loop:
             if is_whole:
                 self.state.writer.finish()
                 if self.deciding and self.deciding.is_complete:
-                    self.state.writer.set_remark(replace(plan, caution=NO_REMARK).declaration)
+                    quiet = replace(plan, caution=NO_REMARK).declaration
+                    self.state.writer.set_remark(Remark(quiet.caution, quiet.decides))
         self.clock.emit(events.RunFinished(plan.run, interrupted=not is_whole))
         return is_whole
 
@@ -233,10 +238,12 @@ class _Loop:
         coming_again = [other for place, other in enumerate(again) if place not in self._ended]
         with engine.keeping(arm.file):
             self._pool.make_room(arm, coming_again)
-            models = self._pool.load(arm, left[0][1], state.model_fingerprint(position))
+            before = state.model_fingerprint(position)
+            models = self._pool.load(arm, left[0][1], before, partial(self._read, position))
             if not state.is_ready(position):
                 self._pool.check_room(arm, models, [task for _, task in state.left(position)])
         seconds = perf_counter() - began
+        self.clock.measure(models.values())
         writer, fingerprint = state.ready(position, models, seconds, self._failures)
         self.clock.emit(events.ArmReady(position, events.ArmInfo(arm.name, fingerprint), seconds))
         self._notify(state.set_aside(position, writer))
@@ -254,6 +261,11 @@ class _Loop:
             self.is_skipping |= session.has_skipped
         if (reference := reference_of(self.plan, position)) is not None and self.deciding is None:
             self._attribute(position, reference, evaluated)
+
+    def _read(self, position: int, read: int, prompt: int) -> None:
+        """Say how far an arm has read what all its prompts begin with. Raises Stopped if asked to stop."""
+        self.control.check()
+        self.clock.emit(events.PromptRead(position, read, prompt))
 
     def _attribute(self, position: int, reference: int, served: Model) -> None:
         """Find out why a served arm answered differently from its file, and store that."""

@@ -4,13 +4,15 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
+from functools import reduce
 
 from rig import __version__, opening
+from rig.budget import parse_json
 from rig.calls import JsonObject
 from rig.errors import RigError, counted
 from rig.events import ArmInfo, ConversationInfo, RunStarted, Speed, Where
 from rig.meters import Costs
-from rig.metrics import Counts, total
+from rig.metrics import Counts, nothing_played, with_score
 from rig.models import Model, Usage
 from rig.running.plan import Arm, Plan
 from rig.store import OWN, Cell, FailedTurn, GraderInfo, Runs, RunWriter, StoredArm, StoredRun
@@ -46,7 +48,7 @@ class Totals:
 
     def add_score(self, counts: Counts) -> None:
         """Count a finished conversation."""
-        self.counts = total((self.counts, counts))
+        self.counts = with_score(self.counts, counts)
 
 
 def errors_of(played: PlayedTurn) -> list[str]:
@@ -70,7 +72,7 @@ def _fingerprint_of(plan: Plan, arm: Arm, models: Mapping[str, Model]) -> JsonOb
         _GRADER: plan.setup.grader.fingerprint,
     }
     named = {f"{part}{name}": value for part, values in parts.items() for name, value in values.items()}
-    fingerprint: JsonObject = json.loads(json.dumps({"rig": __version__, **plan.setup.fingerprint, **named}))
+    fingerprint: JsonObject = parse_json(json.dumps({"rig": __version__, **plan.setup.fingerprint, **named}))
     return fingerprint
 
 
@@ -83,7 +85,7 @@ def _regraded(arm: StoredArm, plan: Plan) -> JsonObject | None:
     if arm.fingerprint is None or arm.grader is None:
         return None
     grading = {f"{_GRADER}{name}": value for name, value in plan.setup.grader.fingerprint.items()}
-    now = json.loads(json.dumps({**_answering(arm.fingerprint), **grading}))
+    now = parse_json(json.dumps({**_answering(arm.fingerprint), **grading}))
     if arm.grader == plan.grader:
         _require_equal(arm.name, arm.fingerprint, now)
         return None
@@ -194,9 +196,14 @@ class StoredState:
 
     def _stored_totals(self, position: int) -> Totals:
         if self._run is None:
-            return Totals()
+            return Totals(self._begun())
         arm = self._run.arms[position]
-        return Totals(arm.counts, arm.speed, Counter(arm.errors))
+        return Totals(arm.counts or self._begun(), arm.speed, Counter(arm.errors))
+
+    def _begun(self) -> Counts:
+        """Return the counts of an arm before its first task."""
+        plan = self.plan
+        return {} if plan.until is None else nothing_played(len(plan.tasks) * plan.repeats)
 
     def slots(self) -> int | None:
         """Return how many steps the arms predicted at once before the interruption; None if unknown."""
@@ -265,7 +272,7 @@ class StoredState:
             return None
         self._rescored.add(position)
         settings = self.plan.arms[position].settings
-        score, tasks = self.plan.setup.score, {task.name: task for task in self.plan.tasks}
+        score, tasks = self.plan.setup.scored, {task.name: task for task in self.plan.tasks}
         scores = {
             where: score(tasks[where.conversation], self.played(where), settings)
             for where in self.cells
@@ -273,7 +280,8 @@ class StoredState:
         }
         assert self.writer is not None
         self.writer.rescore(position, fingerprint, scores)
-        self.totals(position).counts = total(score.counts for score in scores.values())
+        counts = (score.counts for score in scores.values())
+        self.totals(position).counts = reduce(with_score, counts, self._begun())
         return (
             f"{arm.name}: what was finished is scored again by version {self.grader.grader_version} of the"
             f" grader; the scores by version {arm.grader.grader_version} stay beside"

@@ -9,6 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
+from rig.budget import parse_json
 from rig.errors import RigError
 from rig.files import read_text
 
@@ -125,7 +126,7 @@ def _answer(line: str, path: Path, number: int) -> Answer:
     if len(line) > _LONGEST:
         raise RigError(f"{where}: longer than {_LONGEST} characters; that is not an answer")
     try:
-        data = json.loads(line)
+        data = parse_json(line)
     except (ValueError, RecursionError) as error:
         raise RigError(f"{where}: not JSON: {error}") from error
     if not isinstance(data, Mapping):

@@ -15,7 +15,7 @@ from rig.scoring.similarity import Adjudicated, Exact, Similarity
 from rig.toolbox.rules import is_optional
 from rig.toolbox.toolbox import Toolbox, is_declared
 
-GRADER_VERSION = "14"
+GRADER_VERSION = "15"
 """To be raised with every change to this package that can change a score; stored with every score."""
 
 

@@ -4,7 +4,6 @@ A reader says how likely it is that one text follows from another. It is asked i
 count only beyond thresholds that its own answers to the labelled pairs support.
 """
 
-import json
 import math
 import threading
 from collections.abc import Mapping, Sequence
@@ -14,6 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from rig.budget import parse_json
 from rig.calls import Json
 from rig.errors import RigError
 from rig.paths import real
@@ -81,7 +81,7 @@ class Pair(NamedTuple):
 def labelled_pairs() -> list[Pair]:
     """Return the pairs that are shipped for measuring readers."""
     text = files("rig.scoring").joinpath("reader_pairs.jsonl").read_text(encoding="utf-8")
-    return [Pair(*json.loads(line)) for line in text.splitlines()]
+    return [Pair(*parse_json(line)) for line in text.splitlines()]
 
 
 class Thresholds(NamedTuple):

@@ -1,15 +1,18 @@
 """The rules by which a predicted call matches a ground-truth call: ours, and ToolTalk's own."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from itertools import islice
 
 from rig import times
 from rig.calls import Difference, ExecutedCall, Json
 from rig.errors import RigError
 from rig.scoring.similarity import Similarity
 from rig.scoring.texts import Meaning, beside
-from rig.toolbox.rules import ABSENT, NESTED, Rule, TrueCall, nested_texts
+from rig.toolbox.rules import NESTED, Rule, TrueCall, nested_texts
 from rig.toolbox.spec import FREE_TEXT, Equality, Response, Text, Tool
 from rig.toolbox.toolbox import Toolbox
+from rig.toolbox.values import ABSENT, alike, is_nothing, typed, written
 
 
 class Rules:
@@ -82,7 +85,7 @@ class Rules:
         """Return whether two values of an argument that is not a free text agree. May raise TypeError or
         ValueError for values of the wrong type or format, which do not agree.
         """
-        if expected == got:
+        if expected == got or alike(expected, got):
             return True
         match how:
             case Equality.TIME:
@@ -118,13 +121,15 @@ class Rules:
             return False
         if kind.place and isinstance(expected, str) and isinstance(got, str):
             return _folded(expected) != _folded(got)
-        return bool(expected != got)
+        return not alike(expected, got)
 
     def compare(self, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall) -> tuple[Difference, ...]:
         """Return why the predicted call is not the ground-truth call of the same tool; empty for a match.
 
-        Arguments that only the prediction has are ignored (ToolTalk, section 3.1). Free text is compared only
-        if all else agrees, because it takes time and could not save the match.
+        Of toolboxes other than ToolTalk's, what equals the schema's default is as good as left out, and an
+        action has to do no more than it should: whatever else only the prediction says is a difference. In
+        ToolTalk it is ignored (section 3.1). Free text is compared only if all else agrees, because it takes
+        time and could not save the match.
         """
         if not isinstance(predicted.arguments, dict):
             return (Difference("arguments", truth.arguments, predicted.arguments),)
@@ -136,32 +141,48 @@ class Rules:
         return tuple(differences or filter(None, self._texts(tool, predicted, truth)))
 
     def _arguments(self, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall) -> Iterable[Difference]:
-        for name in dict.fromkeys((*truth.arguments, *_own(truth))):
+        extras = () if self.toolbox.ignores_extras or not tool.action else predicted.arguments
+        for name in dict.fromkeys((*truth.arguments, *_own(truth), *extras)):
             how = _how(name, tool, truth)
+            if isinstance(how, Text) and name not in truth.arguments:
+                how = Equality.EXACT
             if name in self.toolbox.injected or how is None or isinstance(how, Text):
                 continue
-            if not self._agrees(name, how, predicted, truth):
+            if not self._agrees(name, how, tool, predicted, truth):
                 # A rule that says more than a value is shown as a rule.
                 rule = how if isinstance(how, Rule) and how.of is not None else None
                 expected = rule.as_json() if rule else truth.arguments.get(name)
                 yield Difference(name, expected, predicted.arguments.get(name))
 
-    def _agrees(self, name: str, how: Equality | Rule, predicted: ExecutedCall, truth: ExecutedCall) -> bool:
-        expected, got = truth.arguments.get(name), predicted.arguments.get(name, ABSENT)
-        if isinstance(how, Rule):
-            return how.agrees(expected, got)
-        try:
-            return got is not ABSENT and self.equal(how, expected, got, predicted.username)
-        except (TypeError, ValueError):
-            return False
+    def _agrees(
+        self, name: str, how: Equality | Rule, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall
+    ) -> bool:
+        """Return whether an argument agrees, as it is written or with the defaults of the tool's schema."""
+        for expected, got in self._values(name, tool, predicted, truth):
+            if isinstance(how, Rule):
+                if how.agrees(expected, got):
+                    return True
+                continue
+            with suppress(TypeError, ValueError):
+                both_nothing = name not in truth.arguments and is_nothing(expected) and is_nothing(got)
+                if both_nothing or (got is not ABSENT and self.equal(how, expected, got, predicted.username)):
+                    return True
+        return False
+
+    def _values(
+        self, name: str, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall
+    ) -> Iterator[tuple[Json, Json]]:
+        both = written(tool.parameters, name, truth.arguments, predicted.arguments)
+        return islice(both, 1) if self.toolbox.ignores_extras else both
 
     def _texts(self, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall) -> Iterable[Difference | None]:
         for name in dict.fromkeys((*tool.match.arguments, *_own(truth))):
             kind = _how(name, tool, truth)
             if not isinstance(kind, Text) or name not in truth.arguments:
                 continue
-            expected, got = truth.arguments[name], predicted.arguments.get(name)
-            if self.compares_text(kind, expected, got):
+            values = list(self._values(name, tool, predicted, truth))
+            if all(self.compares_text(kind, *both) for both in values):
+                expected, got = truth.arguments[name], predicted.arguments.get(name)
                 yield self.text(name, kind, expected, got, _others(name, tool, predicted, truth))
         for name, rule in _own(truth).items():
             inside = nested_texts(rule.of, predicted.arguments.get(name), name) if rule.name == NESTED else ()
@@ -247,7 +268,7 @@ class UpstreamRules(Rules):
 def _folded(place: str) -> str:
     if not isinstance(place, str):
         raise TypeError("a place is a string")
-    return " ".join(place.split()).casefold()
+    return " ".join(typed(place).split()).casefold()
 
 
 def _members(names: Json) -> set[str]:

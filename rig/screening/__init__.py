@@ -1,1 +1,1 @@
-"""Screening: how likely models make the true calls, without generating, and how well this predicts a run."""
+"""Screening: look at files before a run, by five questions or by how likely they make the true calls."""

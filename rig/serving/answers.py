@@ -7,13 +7,16 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from rig.budget import parse_json
 from rig.calls import Call, Json, JsonObject, Outcome
 from rig.engine.core.template import ChatMessage, ToolCall
+from rig.engine.formats import leaks
 from rig.engine.formats.base import CallChecker, Offer, Reading, declarations, json_text
 from rig.engine.formats.form import chat_messages, result_text
-from rig.engine.formats.salvage import AnswerError, read_answer, salvage_all
+from rig.engine.formats.salvage import AnswerError, read_answer
+from rig.engine_options import LeakedCalls
 from rig.errors import ErrorKind
-from rig.models import Message, ToolDoc
+from rig.models import BROKEN, LEAKED, Message, ToolDoc
 from rig.serving.wire.events import END
 from rig.serving.wire.faults import ServerFault
 
@@ -44,7 +47,7 @@ class ServedCall:
         if not isinstance(self.arguments, str):
             return True
         with suppress(ValueError, RecursionError):
-            json.loads(self.arguments)
+            parse_json(self.arguments)
             return True
         return False
 
@@ -238,13 +241,17 @@ class StreamedAnswer:
 
 
 class ServedFormat:
-    """The format of OpenAI's API for one set of tools: the server itself writes prompts and reads answers."""
+    """The format of OpenAI's API for one set of tools: the server itself writes prompts and reads answers.
+
+    Calls that it left in the words or the thoughts have leaked; they are carried out if `leaked` says so.
+    """
 
     name = "served"
     version = "1"
 
-    def __init__(self, tools: tuple[ToolDoc, ...]) -> None:
+    def __init__(self, tools: tuple[ToolDoc, ...], leaked: LeakedCalls = "strict") -> None:
         self.tools = tools
+        self._is_strict = leaked == "strict"
         self._checker = CallChecker(tools, "none")
 
     def offer(self) -> Offer:
@@ -266,10 +273,7 @@ class ServedFormat:
     def read(self, answer: StreamedAnswer) -> Reading:
         """Read the calls or the words. Raises AnswerError for an invalid call or an empty answer."""
         if not answer.calls:
-            if not answer.content.strip():
-                return self._read_thoughts(answer)
-            notes = ", ".join(answer.oddities)
-            return Reading((), answer.content.strip(), answer.reasoning, notes)
+            return self._without_calls(answer)
         calls, oddities = [], list(answer.oddities)
         for call in answer.calls:
             arguments = call.arguments
@@ -296,17 +300,22 @@ class ServedFormat:
         is_own = own and name not in self._checker.schemas and own[1] in self._checker.schemas
         return own[1] if own and is_own else name
 
-    def _read_thoughts(self, answer: StreamedAnswer) -> Reading:
-        """Read an answer of thoughts alone, which can hold a call. Raises AnswerError."""
-        if not CALL.search(answer.reasoning):
-            raise AnswerError("nothing was said")
-        how = "in the thoughts"
-        try:
-            found, _ = salvage_all(answer.reasoning)
-        except AnswerError as error:
-            raise AnswerError(f"a call in the thoughts, which cannot be read: {error}", how) from error
-        calls = tuple(self._checker.read(call, how) for call in found)
-        return Reading(calls, "", answer.reasoning, how)
+    def _without_calls(self, answer: StreamedAnswer) -> Reading:
+        """Read an answer in which the server found no calls. Raises AnswerError if nothing was said."""
+        words, schemas, notes = answer.content.strip(), self._checker.schemas, ", ".join(answer.oddities)
+        leak = leaks.leaked(words or answer.reasoning, schemas)
+        if leak is None:
+            if not words:
+                raise AnswerError("nothing was said")
+            begun = leaks.broken(words, schemas)
+            return Reading((), words, answer.reasoning, notes, f"{BROKEN}{begun}" if begun else "")
+        form = f"{LEAKED}{leak.form if words else leaks.WITHIN_THOUGHTS}"
+        if self._is_strict:
+            if not words:
+                raise AnswerError("nothing was said but a call within the thoughts", notes, form)
+            return Reading((), words, answer.reasoning, notes, form)
+        calls = tuple(self._checker.call(call.name, call.arguments, notes, form) for call in leak.calls)
+        return Reading(calls, leak.words if words else "", answer.reasoning, notes, form)
 
 
 def _parts(value: Json) -> tuple[str, str]:

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import log_softmax
 
+from rig.budget import parse_json
 from rig.calls import Json, JsonObject
 from rig.engine.core.llama import Chunk, DecodeError
 from rig.engine.core.template import TemplateError
@@ -26,7 +27,7 @@ from rig.engine.engine import LlamaCppModel
 from rig.engine.formats.base import Reading
 from rig.engine.formats.salvage import AnswerError, read_answer
 from rig.errors import SERVER, ErrorKind
-from rig.models import Model, Prediction, Request
+from rig.models import LEAKED, Model, Prediction, Request
 from rig.serving.answers import CALL
 from rig.serving.dialects.base import ScoredToken
 from rig.serving.model import ServedModel
@@ -107,7 +108,7 @@ class _Message:
     def of(cls, raw: str) -> "_Message":
         """Restore a server's answer from its stored text (`StreamedAnswer.raw`)."""
         if raw.startswith('{"content": '):
-            value: Any = json.loads(raw)
+            value: Any = parse_json(raw)
             calls = tuple((call["name"], call["arguments"]) for call in value.get("tool_calls", ()))
             return cls(calls, value["content"])
         return cls((), raw)
@@ -282,6 +283,8 @@ class _Evidence:
             return "the text is changed" if is_same and text.strip() != message.content.strip() else None
         if len(message.calls) < len(expected):
             names = {call.name for call in expected}
+            if not message.calls and reading and reading.form.startswith(LEAKED):
+                return f"a call is lost in parsing: {reading.form.removeprefix(LEAKED)}"
             if not message.calls and CALL.search(message.content):
                 return "a call is left in the text"
             if any("}{" in str(arguments).replace(" ", "") for _, arguments in message.calls):

@@ -13,12 +13,24 @@ from rig.calls import Json, JsonObject
 from rig.engine.core.settings import DEFAULT_THOUGHTS, EngineSettings
 from rig.engine.core.template import ChatTemplate
 from rig.engine.files.sampling import sampling_for_server
+from rig.engine.formats import leaks
 from rig.engine.formats.base import AnswerFormat, PlainFormat, RigFormat, prediction
 from rig.engine.formats.probe import check_variables
 from rig.engine.prompt import conversation
 from rig.engine_options import assignments
 from rig.errors import SERVER, ErrorKind, RigError, counted
-from rig.models import Model, Notify, OnPiece, PendingStep, Piece, Prediction, Request, Usage
+from rig.models import (
+    Model,
+    Notify,
+    OnPiece,
+    OnRead,
+    PendingStep,
+    Piece,
+    Prediction,
+    Request,
+    Usage,
+    unheard,
+)
 from rig.plugins import registered
 from rig.serving.answers import ServedFormat, StreamedAnswer
 from rig.serving.dialects.base import Dialect, Identity
@@ -108,7 +120,12 @@ class ServedModel(Model):
         sampled: JsonObject = {"temperature": self._sampling.temp if self._sampling else "server"}
         if self._sampling is None or self._sampling.draws:
             sampled |= {"seed": settings.seed, "sampling": str(self._sampling or "author")}
-        native = {"several_calls": settings.several_calls, "tool_choice": settings.tool_choice}
+        native = {
+            "several_calls": settings.several_calls,
+            "tool_choice": settings.tool_choice,
+            "leaked_calls": settings.leaked or "strict",
+            "leak_rules": leaks.RULES,
+        }
         return {
             "engine": "served",
             "dialect": self.dialect.name,
@@ -128,7 +145,13 @@ class ServedModel(Model):
             "n_seq": self.slots,
         }
 
-    def prepare(self, opening: Request, slots: int | None, before: Mapping[str, Json] | None = None) -> None:
+    def prepare(
+        self,
+        opening: Request,
+        slots: int | None,
+        before: Mapping[str, Json] | None = None,
+        on_read: OnRead = unheard,
+    ) -> None:
         """Set how many requests are made at once, and check the tools. Raises RigError."""
         self._slots = _slots(self.settings, self.identity, slots)
         self.form(opening)
@@ -141,7 +164,7 @@ class ServedModel(Model):
             if request.in_words:
                 form = PlainFormat(request.tools, self._template)
             elif self.takes_tools:
-                form = ServedFormat(request.tools)
+                form = ServedFormat(request.tools, self.settings.leaked or "strict")
             else:
                 form = self._format(request.tools, "none", self._template)
             self._forms[key] = form

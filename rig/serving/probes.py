@@ -1,6 +1,5 @@
 """Connecting to a server: finding its dialect and model, and its faults by small requests."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -8,6 +7,7 @@ from dataclasses import dataclass, replace
 from math import inf
 from time import monotonic
 
+from rig.budget import parse_json
 from rig.calls import JsonObject
 from rig.engine.core.settings import EngineSettings
 from rig.errors import RigError
@@ -204,7 +204,7 @@ def _faults_of(answer: StreamedAnswer, inside: JsonObject) -> Iterator[ProbeFind
     for call in answer.calls if answer.finish != "length" else ():
         value: object = None
         with suppress(ValueError, RecursionError, TypeError):
-            value = json.loads(call.arguments)
+            value = parse_json(call.arguments)
         if not isinstance(value, dict):
             what = "encoded twice" if isinstance(value, str) else "not JSON text"
             yield ProbeFinding("arguments", f"arguments are {what}")

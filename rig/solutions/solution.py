@@ -15,6 +15,7 @@ from itertools import dropwhile
 from math import log
 from typing import Literal, NamedTuple, TypeAlias
 
+from rig.budget import parse_json
 from rig.calls import ExecutedCall, Json, JsonObject
 from rig.models import ToolDoc
 from rig.tasks import PlayedTurn, Step, Task
@@ -204,7 +205,7 @@ def counted(details: Sequence[Node]) -> int:
 def json_value(text: str) -> Json:
     """Return the value of a JSON text; None for any other text."""
     try:
-        return json.loads(text)
+        return parse_json(text)
     except (ValueError, RecursionError):
         return None
 

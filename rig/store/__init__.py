@@ -6,6 +6,7 @@ from rig.store.importing import delete_run, is_store, merge
 from rig.store.reader import Runs
 from rig.store.records import (
     FAILED_ARM,
+    FITS,
     ArmSums,
     Cell,
     FailedTurn,
@@ -24,6 +25,7 @@ from rig.store.writer import RunWriter
 __all__ = [
     "EXPORTED_VIEWS",
     "FAILED_ARM",
+    "FITS",
     "OWN",
     "ArmSums",
     "Cell",

@@ -1,24 +1,20 @@
 """Open the run store for reading or writing, check that it may be opened, and explain faults."""
 
 import os
-import secrets
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from urllib.parse import quote
 
 from sqlite_utils import Database
 
 from rig.errors import RigError
+from rig.files import temporary_folder
 from rig.store.holder import is_in_use
-from rig.store.inspection import LARGEST_VALUE, fault_of, is_remembered, log_of, remember
+from rig.store.inspection import fault_of, is_remembered, remember
 from rig.store.schema import KNOWN, MIGRATIONS
 from rig.store.views import refresh_views
-
-BUSY_S = 30.0
-"""How long to wait for another process's transaction; each lasts milliseconds."""
 
 
 class StoreError(RigError):
@@ -28,14 +24,20 @@ class StoreError(RigError):
 _ELSEWHERE = "give another file with --runs"
 _LATER = "another process is at work on it; try again when it is done"
 _DISK = "what was stored before is intact; fix this, then try again"
+_UNREAD = (
+    "reading it takes far more computing than its size explains, so rig does not know whether it is sound;"
+    " give another file with --runs"
+)
 _DAMAGED = "it is damaged; use a copy of it, or give another file with --runs"
 
 _ADVICE = {
     **dict.fromkeys((sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN), _ELSEWHERE),
     **dict.fromkeys((sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL), _LATER),
     **dict.fromkeys((sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL), _DISK),
-    **dict.fromkeys((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_TOOBIG), _DAMAGED),
-    **dict.fromkeys((sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_INTERRUPT), _DAMAGED),
+    **dict.fromkeys((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_TOOBIG), _DAMAGED),
+    sqlite3.SQLITE_NOTADB: "it is no run store, or a damaged one; give another file with --runs",
+    sqlite3.SQLITE_MISMATCH: _DAMAGED,
+    sqlite3.SQLITE_INTERRUPT: _UNREAD,
 }
 """What to do, by the result codes for files, disks and locks; any other code means a bug in rig."""
 
@@ -169,6 +171,8 @@ def connect_for_reading(path: Path) -> Iterator[Database]:
 
     Raises StoreError if it does not exist.
     """
+    from rig.databases import open_for_reading
+
     with _opening(path):
         if not path.is_file():
             missing = "no such file; `rig run` creates it, --runs chooses another"
@@ -177,7 +181,7 @@ def connect_for_reading(path: Path) -> Iterator[Database]:
         if _pending(path):
             with writing(path):
                 pass
-    with faults(path), closing(_open(path, _reading(path))) as database:
+    with faults(path), closing(_open(path, open_for_reading)) as database:
         database.execute("PRAGMA query_only = ON")
         yield database
     # The last reader of a log merges it into the store.
@@ -188,31 +192,32 @@ def connect_for_reading(path: Path) -> Iterator[Database]:
 def connect_unnoticed(path: Path) -> Iterator[Database]:
     """Open a store that another process may be writing, without disturbing it.
 
-    While there is a log, somebody is writing or was killed, so even the tidying that SQLite leaves to the
-    last connection is avoided. The store must be of this rig, which `connect_for_reading` ensures.
+    The store must be of this rig, which `connect_for_reading` ensures.
     """
-    mode = "mode=ro" if log_of(path).exists() else _reading(path)
-    with faults(path), closing(_open(path, mode)) as database:
+    from rig.databases import open_unnoticed
+
+    with faults(path), closing(_open(path, open_unnoticed)) as database:
         database.execute("PRAGMA query_only = ON")
         yield database
 
 
 def connect_for_writing(path: Path) -> Database:
     """Open a store for writing; it is created or migrated if needed."""
+    from rig.databases import BUSY_S, open_for_writing
+
     check_writable(path)
     with _opening(path):
-        database = _open(path, "mode=rwc")
+        # SQLite does not wait for others when a store gets its log.
+        deadline = time.monotonic() + BUSY_S
+        while True:
+            try:
+                database = _open(path, open_for_writing)
+                break
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
         try:
-            # Readers must not wait for the writer. SQLite does not wait for others when it changes the mode.
-            deadline = time.monotonic() + BUSY_S
-            while True:
-                try:
-                    database.enable_wal()
-                    break
-                except sqlite3.OperationalError as error:
-                    if "locked" not in str(error) or time.monotonic() > deadline:
-                        raise
-                    time.sleep(0.01)
             # What a killed process loses is at most its last turn, which is run again.
             database.execute("PRAGMA synchronous = NORMAL")
             with intact(path), transaction(database):
@@ -241,17 +246,17 @@ def _keep_remembered(path: Path) -> None:
 
 def copy_to(database: Database, target: Path) -> None:
     """Copy all that a connection sees into a new file, or nothing. Raises OSError or sqlite3.Error."""
-    part = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
-    try:
-        with closing(sqlite3.connect(part)) as copy:
+    from rig.databases import open_own
+
+    with temporary_folder(target.parent, target.name) as folder:
+        part = folder / target.name
+        with closing(open_own(part)) as copy:
             database.conn.backup(copy)
             # The writer of the store does not write its copy.
             copy.execute("UPDATE runs SET writer = NULL")
             copy.commit()
             copy.execute("PRAGMA journal_mode = DELETE")
         os.link(part, target)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def backup(path: Path, target: Path) -> None:
@@ -281,37 +286,28 @@ def transaction(database: Database) -> Iterator[None]:
         raise
 
 
-def _reading(path: Path) -> str:
-    """Return the mode to open a store with that is only read.
-
-    SQLite keeps an index of its log beside the database while anyone has it open. With write permission it
-    should be opened so that nothing is left behind; without, it can be read if nobody else is writing it.
-    """
-    if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
-        return "mode=rw"
-    return "mode=ro" if log_of(path).exists() else "mode=ro&immutable=1"
-
-
 def _check_log(path: Path) -> None:
     """Raise StoreError if the log beside a store belongs to another store. Writes nothing.
 
     SQLite would apply it and damage the store, for example a copy that replaced a store whose writer was
     killed. While a run is being written, the log is that run's.
     """
+    from rig.databases import log_of, open_unnoticed, open_without_log
+
     log = log_of(path)
     if not log.is_file() or not log.stat().st_size or is_in_use(path):
         return
-    if not _is_sound(path, "mode=ro") and _is_sound(path, "mode=ro&immutable=1"):
+    if not _is_sound(path, open_unnoticed) and _is_sound(path, open_without_log):
         raise StoreError(
             f"{log}: is the log of another store and would damage {path.name}, which is intact; move it and"
             f" {path.name}-shm away, then try again"
         )
 
 
-def _is_sound(path: Path, mode: str) -> bool:
-    """Return whether SQLite finds no damage, in the database with its log or, if `immutable`, without."""
+def _is_sound(path: Path, opening: Callable[[Path], sqlite3.Connection]) -> bool:
+    """Return whether SQLite finds no damage in a database that is opened this way."""
     try:
-        with closing(_open(path, mode)) as database:
+        with closing(_open(path, opening)) as database:
             return bool(database.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
     except sqlite3.Error as error:
         return getattr(error, "sqlite_errorcode", 0) & 0xFF not in (
@@ -320,16 +316,14 @@ def _is_sound(path: Path, mode: str) -> bool:
         )
 
 
-def _open(path: Path, mode: str) -> Database:
-    # A run is prepared in one thread and may be driven by another, one at a time.
-    connection = sqlite3.connect(
-        f"file:{quote(os.fsencode(path.absolute()))}?{mode}",
-        uri=True,
-        timeout=BUSY_S,
-        check_same_thread=False,
-    )
+def _open(path: Path, opening: Callable[[Path], sqlite3.Connection]) -> Database:
+    from rig.databases import ForeignJournal
+
     try:
-        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST_VALUE)
+        connection = opening(path)
+    except ForeignJournal as error:
+        raise StoreError(str(error)) from error
+    try:
         database = Database(connection, execute_plugins=False)
         database.execute("PRAGMA foreign_keys = ON")
         return database
@@ -340,7 +334,9 @@ def _open(path: Path, mode: str) -> Database:
 
 def _pending(path: Path) -> bool:
     """Return whether an existing file lacks migrations. Raises StoreError like `_identify`. Only reads."""
-    with closing(_open(path, _reading(path))) as database:
+    from rig.databases import open_for_reading
+
+    with closing(_open(path, open_for_reading)) as database:
         if _identify(database, path) and not (is_remembered(path) or is_in_use(path)):
             inspect(database, path)
             remember(path)
@@ -350,7 +346,7 @@ def _pending(path: Path) -> bool:
 def inspect(database: Database, path: Path) -> None:
     """Raise StoreError unless tables and values are as rig makes them."""
     with intact(path):
-        fault = fault_of(database)
+        fault = fault_of(database, path.name)
     if fault is not None:
         raise StoreError(f"{path}: {fault}; {_DAMAGED}")
 

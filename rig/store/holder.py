@@ -18,6 +18,7 @@ from typing import Any
 
 from sqlite_utils import Database
 
+from rig.budget import parse_json
 from rig.errors import RigError
 from rig.files import is_running, started_s
 from rig.paths import real
@@ -124,7 +125,7 @@ class Holder:
     @classmethod
     def from_text(cls, text: str) -> "Holder":
         """Read what `as_text` wrote."""
-        return cls(**json.loads(text))
+        return cls(**parse_json(text))
 
     def as_text(self) -> str:
         """Return the process as text for the store."""

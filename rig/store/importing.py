@@ -14,7 +14,6 @@ from sqlite_utils import Database
 
 from rig.errors import RigError
 from rig.files import beginning, json_text
-from rig.store import connect
 from rig.store.holder import check_unheld, held_by
 from rig.store.reader import Runs
 from rig.store.views import refresh_views
@@ -72,6 +71,8 @@ def merge(path: Path, other: Path) -> Merged:
     A run that is already here with the same predictions is not stored again. One with other predictions here,
     or that is being written, is skipped. Raises StoreError, and RigError for a file that is not a store.
     """
+    from rig.store import connect
+
     if not other.is_file():
         raise RigError(f"{other}: no such file")
     if path.exists() and path.samefile(other):
@@ -98,6 +99,8 @@ def merge(path: Path, other: Path) -> Merged:
 @contextmanager
 def _damage_of(other: Path, copy: Path) -> Iterator[None]:
     """Attribute faults in the copy of a store, and integrity errors when its rows arrive, to the original."""
+    from rig.store import connect
+
     try:
         with connect.understood(other):
             yield
@@ -109,6 +112,8 @@ def _damage_of(other: Path, copy: Path) -> Iterator[None]:
 
 def _copy(other: Path, copy: Path) -> set[str]:
     """Copy a store to another file. Return which of its runs are being written."""
+    from rig.store import connect
+
     with connect.connect_unnoticed(other) as database:
         names = set(database.table_names()) if is_store(other) else set()
         if not {"runs", "arms", "turns"} <= names:
@@ -120,6 +125,8 @@ def _copy(other: Path, copy: Path) -> set[str]:
 
 
 def _take(database: Database, path: Path, row: dict[str, Any], merged: Merged) -> None:
+    from rig.store import connect
+
     same = "SELECT id FROM main.runs WHERE created = ? AND settings = ? AND repeats = ?"
     twins = [twin["id"] for twin in database.query(same, [row["created"], row["settings"], row["repeats"]])]
     digest = _content(database, "other", row["id"]) if twins else ""
@@ -209,6 +216,8 @@ def delete_run(path: Path, run: str) -> None:
     Raises RigError if it is already gone, or while a live process is writing it. The file keeps its size;
     SQLite uses the room for later runs.
     """
+    from rig.store import connect
+
     if not path.is_file():
         raise RigError(f"{path}: no such file; it held run {run}")
     with connect.writing(path) as database, connect.transaction(database):

@@ -9,7 +9,7 @@ changes it. So your own stores are read no slower.
 import re
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import chain
@@ -18,11 +18,9 @@ from pathlib import Path
 from sqlite_utils import Database
 
 from rig import files
+from rig.databases import LARGEST_VALUE
 from rig.paths import real
 from rig.store.schema import MIGRATIONS
-
-LARGEST_VALUE = 1 << 26
-"""The most bytes of a value or a row that SQLite reads or writes for rig."""
 
 MOST_CELLS = 5_000_000
 """The most conversations times arms times repeats of a run."""
@@ -82,31 +80,50 @@ _PLAIN_INDEX = re.compile(r"create index [^()]+\([^()]+\)", re.IGNORECASE)
 
 _OPERATIONS = 1_000_000
 """The steps of SQLite's virtual machine between two checks of a statement's deadline."""
+_LEAST_S, _S_PER_BYTE = 15.0, 1e-7
+"""The seconds of computing that an inspection may take: at least, and for each byte of the store."""
 
 
-def fault_of(database: Database) -> str | None:
+def fault_of(database: Database, name: str = "") -> str | None:
     """Return how a store differs from what this rig or an older one makes, in words; None if it is sound.
 
-    Raises sqlite3.Error for what cannot be read, and if reading takes far longer than the size explains.
+    While it is read, progress is told under its `name`. Raises sqlite3.Error for what cannot be read, and if
+    reading takes far more computing than the size explains.
     """
+    from rig.progress import tell
+
     expected = _schema_after(tuple(migration.name for migration in MIGRATIONS.applied(database)))
     if expected is None:
         return "it is of no version of rig"
-    with limited(database):
+    done, parts = 0, len(expected.tables) + len(_TOO_MANY) + 1
+    with limited(database, lambda: tell(name, "inspecting part", done, parts)):
         faults = chain(
             [_fault_of_schema(database, expected)],
             (_fault_of_rows(database, table, expected) for table in expected.tables),
-            (fault for query, fault in _TOO_MANY.items() if database.execute(query).fetchone()[0]),
+            (fault if database.execute(query).fetchone()[0] else None for query, fault in _TOO_MANY.items()),
         )
-        return next(filter(None, faults), None)
+        for done, fault in enumerate(faults, 1):  # noqa: B007 - the progress reads it
+            if fault:
+                return fault
+    tell(name, "inspecting part", parts, parts)
+    return None
 
 
 @contextmanager
-def limited(database: Database) -> Iterator[None]:
-    """A context that ends, by sqlite3.OperationalError, statements far too slow for the database's size."""
+def limited(database: Database, watch: Callable[[], object] = lambda: None) -> Iterator[None]:
+    """A context that ends, by sqlite3.OperationalError, statements that take too much computing for the size.
+
+    What a busy machine or a slow disk takes does not count. `watch` is called now and then.
+    """
     pages, size = (database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
-    deadline = time.monotonic() + 20 + pages * size / 5e6
-    database.conn.set_progress_handler(lambda: time.monotonic() > deadline, _OPERATIONS)
+    # A sound store takes about 14 s for a GB.
+    deadline = time.thread_time() + _LEAST_S + pages * size * _S_PER_BYTE
+
+    def is_over() -> bool:
+        watch()
+        return bool(time.thread_time() > deadline)
+
+    database.conn.set_progress_handler(is_over, _OPERATIONS)
     try:
         yield
     finally:
@@ -131,7 +148,9 @@ class _Schema:
 @cache
 def _schema_after(applied: tuple[str, ...]) -> _Schema | None:
     """Return the schema that these migrations produce; None if no store can have just these."""
-    with Database(memory=True) as fresh:
+    from rig.databases import in_memory
+
+    with Database(in_memory(), execute_plugins=False) as fresh:
         try:
             for migration in MIGRATIONS.pending(fresh):
                 if migration.name in applied:
@@ -205,13 +224,10 @@ _FILE = "inspected-stores.json"
 _KEPT = 200
 
 
-def log_of(path: Path) -> Path:
-    """Return the path of SQLite's log beside a store."""
-    return path.with_name(f"{path.name}-wal")
-
-
 def _signature(path: Path) -> list[int]:
     """Return numbers from the file system that change whenever a store or its log does."""
+    from rig.databases import log_of
+
     log = log_of(path)
     stats = [path.stat(), *([log.stat()] if log.exists() and log.stat().st_size else [])]
     return [number for stat in stats for number in (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns)]

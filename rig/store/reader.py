@@ -1,18 +1,19 @@
 """Read stored runs: `rig show`, `rig runs` and the live views get their numbers here."""
 
-import json
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
+from warnings import warn
 
 from sqlite_utils import Database
 
-from rig import methods
-from rig.errors import MACHINE, PASSING, RigError, did_you_mean
-from rig.events import Where
+from rig.budget import parse_json
+from rig.errors import MACHINE, PASSING, RigError, RigWarning, did_you_mean
 from rig.limits import by_option, cut_answers
 from rig.meters import Costs
 from rig.metrics import Declaration
@@ -23,6 +24,9 @@ from rig.store.rows import StoredTask, fault_from_row, step_from_row
 from rig.store.scores import ANSWERS, CLOCK, NOTHING, USAGE, ScoreReader, speed_from
 from rig.store.views import EXPORTED, create_temporary_views
 from rig.tasks import PlayedTurn, Task
+
+if TYPE_CHECKING:
+    from rig.events import Where
 
 LATEST = "latest"
 
@@ -77,7 +81,7 @@ class Runs(ScoreReader):
 
     @classmethod
     @contextmanager
-    def open(cls, path: Path, graded_by: str = "") -> "Iterator[Runs]":
+    def open(cls, path: Path, graded_by: str = "") -> Iterator[Runs]:
         """Open an existing store. Raises StoreError if it does not exist or cannot be read.
 
         An arm's scores are those that its run made, or the newest by the same rules with people's answers.
@@ -96,7 +100,7 @@ class Runs(ScoreReader):
 
     def get(self, text: str, *, sums: bool = True) -> StoredRun:
         """Return the run with this id, name or beginning of an id, or the `latest`. RigError unless it is one
-        run.
+        run. Of several with the name it is the newest, and a RigWarning says which.
 
         Without `sums`, nothing is added up for its arms, which would take seconds for a million turns.
         """
@@ -105,11 +109,13 @@ class Runs(ScoreReader):
             rows = self._rows(f"SELECT * FROM runs {newest} LIMIT 1")
         else:
             beginning = f"SELECT * FROM runs WHERE ?1 != '' AND substr(id, 1, length(?1)) = ?1 {newest}"
-            rows = (
-                self._rows("SELECT * FROM runs WHERE id = ?", text)
-                or self._rows(f"SELECT * FROM runs WHERE name = ? {newest}", text)
-                or self._rows(beginning, text)
-            )
+            rows = self._rows("SELECT * FROM runs WHERE id = ?", text)
+            if not rows and (rows := self._rows(f"SELECT * FROM runs WHERE name = ? {newest}", text))[1:]:
+                others = "another" if len(rows) == 2 else f"{len(rows) - 1} others"
+                told = f"{text} is the name of {others}, too; this is the newest, run {rows[0]['id']}"
+                warn(told, RigWarning, stacklevel=2)
+                rows = rows[:1]
+            rows = rows or self._rows(beginning, text)
         if len(rows) != 1:
             ids = ", ".join(row["id"] for row in rows[:5])
             stored = self._rows(f"SELECT id, name FROM runs {newest} LIMIT {_NAMES}")
@@ -152,6 +158,8 @@ class Runs(ScoreReader):
 
     def failed_turns(self, run: StoredRun) -> dict[Where, FailedTurn]:
         """Return each conversation's first turn that the machine failed, in a way that may have passed."""
+        from rig.events import Where
+
         rows = self._rows(
             "SELECT failed.*, arms.position, conversations.name"
             f" FROM ({_FAILED_TURNS}) AS failed JOIN arms ON arms.id = failed.arm"
@@ -210,6 +218,8 @@ class Runs(ScoreReader):
 
     def finished(self, run: StoredRun) -> Iterator[tuple[Where, Transcript]]:
         """Yield what the arms of a run did in each conversation that they have finished."""
+        from rig.events import Where
+
         for cell in self.each_cell(run):
             if cell.state == "finished":
                 transcript = self.transcript(run, cell.conversation, cell.arm, cell.repeat)
@@ -238,6 +248,8 @@ class Runs(ScoreReader):
 
     def _task(self, run: StoredRun, row: Row) -> Task:
         """Return a conversation as its method reads it, or its stored view if the method is not available."""
+        from rig import methods
+
         method = run.declaration.method
         key = method, row["source"], row["name"], row["suite"]
         if key not in self._tasks:
@@ -245,14 +257,14 @@ class Runs(ScoreReader):
             with intact(self.path):
                 if not sources:
                     raise ValueError(f"the file of {row['name']} is not there")
-                source = json.loads(sources[0]["json"])
+                source = parse_json(sources[0]["json"])
                 try:
                     self._tasks[key] = methods.get(method).parse(source, row["name"], row["suite"])
                 except RigError:
                     query = "SELECT json FROM task_views WHERE source = ? AND method = ?"
                     views = self._rows(query, row["source"], method)
-                    known_turns = json.loads(row["known_turns"])
-                    view = json.loads(views[0]["json"]) if views else {}
+                    known_turns = parse_json(row["known_turns"])
+                    view = parse_json(views[0]["json"]) if views else {}
                     self._tasks[key] = StoredTask.of({**row, "known_turns": known_turns}, source, view)
         return self._tasks[key]
 
@@ -268,7 +280,7 @@ class Runs(ScoreReader):
         done = self._rows("SELECT count(*) AS n FROM turns JOIN arms ON arms.id = arm WHERE run = ?", run)
         turns = [conversation["turns"] for conversation in conversations]
         with intact(self.path):
-            declaration = Declaration.from_json(json.loads(row["declaration"]))
+            declaration = Declaration.from_json(parse_json(row["declaration"]))
             if [arm["position"] for arm in arms] != [*range(len(arms))]:
                 raise ValueError("the arms of a run are not numbered from 0")
             return StoredRun(
@@ -277,7 +289,7 @@ class Runs(ScoreReader):
                 created=datetime.fromisoformat(row["created"]),
                 finished=datetime.fromisoformat(row["finished"]) if row["finished"] else None,
                 rig=row["rig"],
-                settings=json.loads(row["settings"]),
+                settings=parse_json(row["settings"]),
                 repeats=row["repeats"],
                 conversations=tuple(conversation["name"] for conversation in conversations),
                 # 0 as soon as the number of one conversation is not known.
@@ -312,10 +324,10 @@ class Runs(ScoreReader):
         return StoredArm(
             position=row["position"],
             name=row["name"],
-            fingerprint=json.loads(row["fingerprint"]) if row["fingerprint"] else None,
+            fingerprint=parse_json(row["fingerprint"]) if row["fingerprint"] else None,
             failure=row["failure"],
             decided=row["decided"],
-            attribution=json.loads(row["attribution"]) if row["attribution"] else None,
+            attribution=parse_json(row["attribution"]) if row["attribution"] else None,
             load_s=row["load_s"],
             costs=costs,
             errors=errors,
@@ -333,7 +345,7 @@ class Runs(ScoreReader):
         clock["wall_s"] += arm["store_s"]
         answers = int(work.pop("answers"))
         speed = replace(speed_from(work, clock), **asdict(costs), store_s=arm["store_s"])
-        fingerprint = json.loads(arm["fingerprint"]) if arm["fingerprint"] else {}
+        fingerprint = parse_json(arm["fingerprint"]) if arm["fingerprint"] else {}
         cuts = self._cuts(arm["id"], fingerprint, self._errors(arm["id"]) if by_option(errors) else {})
         scores = self._shown(arm["id"])
         counts = self._counts([scores[cell] for cell in cuts if cell in scores])
@@ -348,7 +360,7 @@ class Runs(ScoreReader):
         standing = self._standing(arm["id"])
         if standing is None:
             return ArmSums({}, speed, limits=limits)
-        own = self._summed(arm["position"], None, standing.grader, list(scores.values()))
+        own = self._summed(arm["run"], arm["position"], None, standing.grader, list(scores.values()))
         return ArmSums(own.counts, speed, own.error_types, own.faults, limits)
 
     def _rows(self, query: str, *values: Any) -> list[dict[str, Any]]:

@@ -1,20 +1,24 @@
 """What is stored about a run, in the form in which readers get it."""
 
+from __future__ import annotations
+
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rig.calls import ByName, Fault, JsonObject
-from rig.errors import counted
+from rig.errors import RigError, counted
 from rig.events import Speed
 from rig.limits import CutAnswers
 from rig.meters import Costs
-from rig.methods.base import Grading
-from rig.methods.paper import ArmScore
-from rig.metrics import TASKS, Counts, Declaration
+from rig.metrics import TASKS, Counts, Declaration, nothing_played
 from rig.tasks import PlayedTurn, Task
+
+if TYPE_CHECKING:
+    from rig.methods.base import Grading
+    from rig.methods.paper import ArmScore
 
 FAILED_ARM = "arm"
 """The kind of error of an attempt where a whole arm failed and was tried again."""
@@ -33,7 +37,7 @@ class GraderInfo(ByName):
     similarity: str
 
     @classmethod
-    def of(cls, grading: Grading) -> "GraderInfo":
+    def of(cls, grading: Grading) -> GraderInfo:
         """Return what the store keeps beside a score about a method's grader."""
         return cls(grading.grader, grading.version, grading.similarity)
 
@@ -43,7 +47,7 @@ class GraderInfo(ByName):
         return _ANSWERS.search(self.similarity) is not None
 
     @property
-    def rules(self) -> "GraderInfo":
+    def rules(self) -> GraderInfo:
         """The same without people's answers; scores are comparable if these are equal."""
         return replace(self, similarity=_ANSWERS.sub("", self.similarity))
 
@@ -205,6 +209,22 @@ class StoredArm:
 _IN_WORDS = ("failure", "not_evaluated", "attempts", "decided", "made_from", "attribution")
 
 
+def fits_label(name: str, text: str) -> bool:
+    """Return whether a text is a name as tables shorten it: `…q8_0`, `smollm2…q8_0`, or its end `q8_0`."""
+    first, *others = text.replace("...", "…").split("…")
+    if not others:
+        return bool(text) and name.endswith(text)
+    return name.startswith(first) and name.endswith(others[-1]) and len(name) > len(text.replace("…", ""))
+
+
+FITS: tuple[Callable[[str, str], bool], ...] = (
+    str.__eq__,
+    lambda name, text: name.startswith(text),
+    fits_label,
+)
+"""How a text can be meant for a name, in the order in which these are tried."""
+
+
 @dataclass(frozen=True, slots=True)
 class StoredRun:
     """A run as stored. `turns` are those of all arms and repeats, 0 if their number is unknown.
@@ -225,6 +245,26 @@ class StoredRun:
     is_running: bool
     arms: tuple[StoredArm, ...]
     declaration: Declaration
+
+    def arm(self, text: str) -> StoredArm:
+        """Return the arm that a text is the name of, its beginning, or a label that tables have.
+
+        Raises RigError unless there is one.
+        """
+        arms: list[StoredArm] = []
+        for fits in FITS:
+            arms = arms or [arm for arm in self.arms if text and fits(arm.name, text)]
+        if len(arms) != 1:
+            names = ", ".join(arm.name for arm in arms or self.arms)
+            meant = "could be any of" if arms else "is not one of its arms, which are"
+            raise RigError(f"run {self.id}: {text!r} {meant}: {names}")
+        return arms[0]
+
+    @property
+    def begun(self) -> Counts:
+        """The counts of an arm that has finished nothing."""
+        chooses = self.settings.get("until") is not None
+        return nothing_played(len(self.conversations) * self.repeats) if chooses else {}
 
     @property
     def turns_left(self) -> str:
@@ -282,5 +322,7 @@ class StoredScore:
 
     def of(self, arm: StoredArm, by_task: Mapping[str, Sequence[Counts]]) -> ArmScore:
         """Return the score with what a method needs: its arm, and each task's counts, repeat by repeat."""
+        from rig.methods.paper import ArmScore
+
         counts, grader = (self.counts, self.error_types), (str(self.grader), self.grader.as_json())
         return ArmScore(arm.name, arm.fingerprint or {}, self.suite or "", *counts, *grader, by_task)

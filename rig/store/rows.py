@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from itertools import takewhile
 from typing import Any
 
+from rig.budget import parse_json
 from rig.calls import (
     Call,
     CallPlace,
@@ -19,9 +20,7 @@ from rig.calls import (
     Verdict,
 )
 from rig.errors import ErrorKind
-from rig.models import Prediction, Usage
 from rig.tasks import ExpectedTurn, Step, Task
-from rig.toolbox.rules import TrueCall, is_optional
 
 
 def to_json(value: Json) -> str:
@@ -34,7 +33,7 @@ def storable(text: str | None) -> str | None:
     return None if text is None else text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-_TEXTS = ("raw", "reply", "error_detail", "salvage", "reasoning", "content")
+_TEXTS = ("raw", "reply", "error_detail", "salvage", "reasoning", "content", "form")
 _PLAIN = ("finish_reason", "part")
 _TOKENS = ("token_ids", "logprobs", "token_chars")
 """Fields of a prediction with a column of the same name: texts from a model, plain values, and lists."""
@@ -84,22 +83,24 @@ def verdict_columns(verdict: Verdict | None) -> dict[str, Any]:
 
 def step_from_row(row: Mapping[str, Any]) -> Step:
     """Read a step back from its row."""
+    from rig.models import Prediction, Usage
+
     call = executed = verdict = None
     if row["kind"] == "call":
-        call = Call(row["tool"], json.loads(row["arguments"]))
+        call = Call(row["tool"], parse_json(row["arguments"]))
     if row["executed"] is not None:
         # The columns `tool` and `exception` are for people and may be escaped; here both are exact.
-        name, arguments, exception = json.loads(row["executed"])
-        outcome = Outcome(json.loads(row["response"]), exception)
+        name, arguments, exception = parse_json(row["executed"])
+        outcome = Outcome(parse_json(row["response"]), exception)
         executed = ExecutedCall(Call(name, arguments), outcome, row["username"])
-        call = Call(name, json.loads(row["arguments"]))
+        call = Call(name, parse_json(row["arguments"]))
         if row["match"] is not None:  # else there was nothing to match it with
             verdict = Verdict(
                 match=bool(row["match"]),
                 ground_truth=_place(row),
                 bad_action=bool(row["bad_action"]),
                 reason=row["reason"],
-                differences=tuple(Difference(**fields) for fields in json.loads(row["differences"])),
+                differences=tuple(Difference(**fields) for fields in parse_json(row["differences"])),
             )
     values: dict[str, Any] = {name: row[name] for name in (*_TEXTS, *_PLAIN)}
     values |= {name: _tuple(row[name]) for name in _TOKENS}
@@ -115,7 +116,7 @@ def step_from_row(row: Mapping[str, Any]) -> Step:
 
 def _tuple(text: str) -> tuple[Any, ...]:
     """Return the items of a JSON array. A shortcut for empty ones: the oracle has four at every step."""
-    return () if text == "[]" else tuple(json.loads(text))
+    return () if text == "[]" else tuple(parse_json(text))
 
 
 def _place(row: Mapping[str, Any]) -> CallPlace | None:
@@ -146,8 +147,8 @@ def fault_from_row(row: Mapping[str, Any]) -> Fault:
     return Fault(
         kind=FaultKind(row["kind"]),
         ground_truth=_place(row),
-        expected=json.loads(row["expected"]),
-        got=json.loads(row["got"]),
+        expected=parse_json(row["expected"]),
+        got=parse_json(row["got"]),
         **{name: row[name] for name in ("turn", "step", *_OF_FAULT)},
     )
 
@@ -195,6 +196,8 @@ class StoredTask:
 
 def view_of(task: Task) -> JsonObject:
     """Return what a reader sees of a task: facts, closing, and by turn what is said, due and replied."""
+    from rig.toolbox.rules import is_optional
+
     numbers = task.known_turns or range(_MOST_TURNS)
     turns: Iterable[tuple[int, ExpectedTurn]] = ((turn, task.expected(turn)) for turn in numbers)
     if not task.known_turns:
@@ -217,6 +220,8 @@ def view_of(task: Task) -> JsonObject:
 
 
 def _turn(said: list[str], calls: list[Any], reply: str) -> ExpectedTurn:
+    from rig.toolbox.rules import TrueCall
+
     due = []
     for name, arguments, response, exception, optional in calls:
         call, outcome = Call(name, arguments), Outcome(response, exception)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from sqlite_utils import Database, Migrations
 
+from rig.budget import parse_json
+from rig.databases import in_memory
 from rig.paths import real
 
 MIGRATIONS = Migrations("rig.runs")
@@ -118,7 +120,7 @@ def m003_suites(db: Database) -> None:
     """Add each conversation's suite. For earlier runs, it is inferred from their settings."""
     db.execute("ALTER TABLE conversations ADD COLUMN suite TEXT NOT NULL DEFAULT ''")
     for run in list(db.query("SELECT id, settings FROM runs")):
-        settings = json.loads(run["settings"])
+        settings = parse_json(run["settings"])
         if settings.get("conversations"):
             place = real(Path(settings["conversations"]))
             name = place.name.encode("utf-8", "backslashreplace").decode()
@@ -189,7 +191,7 @@ def m008_counts(db: Database) -> None:
     """Store counts as rows, by the names that a run's method declares. Earlier runs were ToolTalk's."""
     db.execute("ALTER TABLE runs ADD COLUMN method TEXT NOT NULL DEFAULT 'tooltalk'")
     db.execute("ALTER TABLE runs ADD COLUMN declaration TEXT NOT NULL DEFAULT '{}'")
-    db.execute("UPDATE runs SET declaration = ?", [json.dumps(json.loads(_DECLARATION))])
+    db.execute("UPDATE runs SET declaration = ?", [json.dumps(parse_json(_DECLARATION))])
     db.execute("""
 CREATE TABLE counts (
     score INTEGER NOT NULL REFERENCES scores(id) ON DELETE CASCADE,
@@ -299,7 +301,9 @@ CREATE TABLE task_views (
 
 # Why a served arm answered otherwise than its file, as JSON. No earlier run had served arms.
 _statements("m017_attribution", "ALTER TABLE arms ADD COLUMN attribution TEXT")
+# In which form a call was written. Earlier runs did not look for calls in other forms.
+_statements("m018_forms", "ALTER TABLE predictions ADD COLUMN form TEXT NOT NULL DEFAULT ''")
 
-with Database(memory=True) as _empty:
+with Database(in_memory(), execute_plugins=False) as _empty:
     KNOWN = frozenset(migration.name for migration in MIGRATIONS.pending(_empty))
 """The names of all migrations of this rig."""

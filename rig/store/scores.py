@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 
 from sqlite_utils import Database
 
+from rig.budget import parse_json
 from rig.calls import JsonObject
 from rig.errors import RigError
 from rig.events import Speed
 from rig.limits import THOUGHTS, by_option, thoughts_by_role
-from rig.metrics import Counts
+from rig.metrics import UNPLAYED, Counts
 from rig.models import Usage
 from rig.store.connect import intact
 from rig.store.records import GraderInfo, StoredRun, StoredScore
@@ -43,6 +44,13 @@ _TOTALS = f"""
     SELECT name, total(value), total(typeof(value) <> 'integer') FROM counts WHERE {_OF_IDS} GROUP BY 1
 """
 _ONE = f"SELECT value FROM counts WHERE name = ? AND {_OF_IDS} ORDER BY score"
+
+_PLANNED = """
+    SELECT count(*) * max(repeats) FROM conversations JOIN runs ON runs.id = conversations.run
+    WHERE runs.id = :run AND json_extract(runs.settings, '$.until') IS NOT NULL
+        AND (:suite IS NULL OR conversations.suite = :suite)
+"""
+"""The number of tasks of each arm, null unless the run chose by its results which of them were played."""
 
 _KINDS = {"error_types": "error_type, sum(errors)", "faults": "kind, count(*)"}
 """The kind and number of what went wrong, by the table that holds it."""
@@ -192,11 +200,12 @@ class ScoreReader:
 
     def scores(self, run: StoredRun) -> list[StoredScore]:
         """Return what each grader makes of each arm, arm by arm, the run's own grader first."""
-        return [self._summed(*group) for group in self._grouped(run)]
+        return [self._summed(run.id, *group) for group in self._grouped(run)]
 
     def suite_scores(self, run: StoredRun) -> list[StoredScore]:
         """Return the same for each suite by itself, in the order in which conversations are run."""
-        return [self._summed(*group) for group in self._grouped(run, "suite", "conversations.position, ")]
+        groups = self._grouped(run, "suite", "conversations.position, ")
+        return [self._summed(run.id, *group) for group in groups]
 
     def graders(self, run: StoredRun) -> list[tuple[int, GraderInfo]]:
         """Return the graders that scored each arm, by its position; the run's own grader comes first."""
@@ -305,7 +314,7 @@ class ScoreReader:
         for score, text in self._database.execute(_COUNTS, ids):
             key = text, *reals.get(score, ())
             if key not in alike:
-                counts = json.loads(text) | dict(key[1:])
+                counts = parse_json(text) | dict(key[1:])
                 alike[key] = {intern(name): counts[name] for name in sorted(counts)}
             counts_by_score[score] = alike[key]
         return counts_by_score
@@ -316,9 +325,12 @@ class ScoreReader:
         return _by_kind(self._database.execute(query, [json.dumps(scores)]))
 
     def _summed(
-        self, position: int, suite: str | None, grader: GraderInfo, scores: Sequence[int]
+        self, run: str, position: int, suite: str | None, grader: GraderInfo, scores: Sequence[int]
     ) -> StoredScore:
-        """Return the sum of one arm's scores by one grader, given by their ids."""
+        """Return the sum of one arm's scores by one grader, given by their ids.
+
+        Every reader of an arm's counts gets them from here, with the tasks that are `UNPLAYED`.
+        """
         ids = json.dumps(scores)
         counts: dict[str, float] = {}
         # Whole numbers are added in SQL, others as Python adds them.
@@ -326,6 +338,9 @@ class ScoreReader:
             is_exact = not others and abs(value) < _EXACT
             values = (row[0] for row in self._database.execute(_ONE, [name, ids]))
             counts[name] = int(value) if is_exact else sum(values)
+        [[planned]] = self._database.execute(_PLANNED, {"run": run, "suite": suite})
+        if (planned or 0) > len(scores):
+            counts[UNPLAYED] = planned - len(scores)
         went_wrong = {
             table: dict(
                 self._database.execute(
@@ -433,9 +448,9 @@ def _turns(known_turns: str, ends: str, *called: str | None) -> tuple[ScoredTurn
     """Return the turns of a conversation, from `known_turns` and how they ended, both in JSON, and from the
     turns of matching calls and of incorrect actions, each once for each call.
     """
-    numbers = {turn: number for number, turn in enumerate(json.loads(known_turns), 1)}
+    numbers = {turn: number for number, turn in enumerate(parse_json(known_turns), 1)}
     matched, bad = (Counter(map(int, text.split(",")) if text else ()) for text in called)
     return tuple(
         ScoredTurn(turn, numbers.get(turn, turn + 1), due, matched[turn], bad[turn], error)
-        for turn, due, error in sorted(json.loads(ends))
+        for turn, due, error in sorted(parse_json(ends))
     )

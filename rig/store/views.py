@@ -4,18 +4,18 @@ Views hold no data. The writer of a run recreates them if they differ from those
 the migrations. Views with a column for each metric and count follow the runs in the store.
 """
 
-import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from sqlite_utils import Database
 
+from rig.budget import parse_json
 from rig.calls import JsonObject
 from rig.errors import MACHINE
 from rig.metrics import RATE_SQL, Declaration
 
 _EXPORTED = """
-steps calls turn_results turn_faults conversation_scores rates metrics flips errors salvaged summary
+steps calls turn_results turn_faults conversation_scores rates metrics flips errors salvaged forms summary
 arm_settings
 """
 EXPORTED = tuple(_EXPORTED.split())
@@ -69,7 +69,11 @@ FROM runs JOIN json_each(runs.declaration, '$.metrics') AS each
     "rates": f"""
 WITH totals AS ({_TOTALS})
 SELECT runs.id AS run, runs.name AS name, arms.name AS arm, metrics.metric,
-    {_RATE} AS value, below.grader, below.grader_version, below.similarity
+    CASE WHEN json_extract(runs.settings, '$.until') IS NULL OR (
+        SELECT played.value FROM totals AS played WHERE {_SAME.replace("above", "played")}
+            AND played.name = 'tasks'
+    ) >= (SELECT count(*) * runs.repeats FROM conversations WHERE conversations.run = runs.id)
+    THEN {_RATE} END AS value, below.grader, below.grader_version, below.similarity
 FROM totals AS below
 JOIN arms ON arms.id = below.arm
 JOIN runs ON runs.id = arms.run
@@ -124,6 +128,7 @@ SELECT {_WHERE}, turns.repeat, {_TURN}, predictions.step, predictions.kind, pred
     predictions.completion_tokens, predictions.forced_tokens,
     predictions.prefill_s, predictions.decode_s, predictions.mask_s, predictions.first_token_s,
     predictions.role, predictions.parent, predictions.reasoning, predictions.content, predictions.part,
+    predictions.form,
     predictions.reasoning_tokens, predictions.reasoning_s, predictions.drafted_tokens,
     predictions.accepted_tokens
 {_PLAYED}
@@ -157,6 +162,12 @@ SELECT runs.id AS run, arms.name AS arm, predictions.salvage, predictions.kind, 
 WHERE predictions.salvage <> ''
 GROUP BY arms.id, predictions.salvage, predictions.kind
 """,
+    "forms": f"""
+SELECT runs.id AS run, arms.name AS arm, predictions.form, predictions.kind, count(*) AS predictions
+{_PLAYED}
+WHERE predictions.form <> ''
+GROUP BY arms.id, predictions.form, predictions.kind
+""",
 }
 """Views with fixed columns, each after those that it reads."""
 
@@ -181,7 +192,7 @@ def create_temporary_views(database: Database) -> None:
 def _views(database: Database) -> list[tuple[str, str]]:
     """Return the views for the runs of a store, by name, each after those that it reads."""
     rows = database.query("SELECT declaration FROM runs GROUP BY declaration ORDER BY min(rowid)")
-    declarations = [Declaration.from_json(json.loads(row["declaration"])) for row in rows]
+    declarations = [Declaration.from_json(parse_json(row["declaration"])) for row in rows]
     metrics = _distinct(metric.name for declaration in declarations for metric in declaration.metrics)
     metrics = metrics[:_MOST_COLUMNS]
     sides = (name for declaration in declarations for name in declaration.sides(declaration.metrics))
@@ -328,7 +339,7 @@ def _text(value: str) -> str:
 
 def datasette_metadata(store: Path) -> JsonObject:
     """Return Datasette's metadata for a store with this name: descriptions and example queries."""
-    shipped: JsonObject = json.loads(Path(__file__).with_name("datasette.json").read_text(encoding="utf-8"))
+    shipped: JsonObject = parse_json(Path(__file__).with_name("datasette.json").read_text(encoding="utf-8"))
     return {**shipped, "databases": {store.stem: shipped["databases"]["runs"]}}
 
 

@@ -1,5 +1,7 @@
 """Write a run. Only one process writes a run at a time, in one transaction for each turn."""
 
+from __future__ import annotations
+
 import hashlib
 import json
 import os
@@ -11,17 +13,16 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from sqlite_utils import Database
 
 from rig import __version__
+from rig.budget import parse_json
 from rig.calls import Json, JsonObject, Verdict
 from rig.errors import PASSING
-from rig.events import Where
 from rig.meters import Costs
-from rig.metrics import Declaration, Score
-from rig.models import Sibling
+from rig.metrics import Counts, Declaration, Remark, Score, in_other_forms
 from rig.store.connect import StoreError, connect_for_writing, copy_to, deleted, faults, intact, transaction
 from rig.store.holder import Holder, RunLock, check_unheld
 from rig.store.inspection import remember
@@ -29,6 +30,10 @@ from rig.store.records import FAILED_ARM, GraderInfo, NewRun
 from rig.store.rows import fault_row, step_row, storable, to_json, verdict_columns, view_of
 from rig.store.views import refresh_views
 from rig.tasks import PlayedTurn
+
+if TYPE_CHECKING:
+    from rig.events import Where
+    from rig.models import Sibling
 
 
 class RunWriter(AbstractContextManager["RunWriter"]):
@@ -51,21 +56,22 @@ class RunWriter(AbstractContextManager["RunWriter"]):
         self._arms: dict[int, int] = {row["position"]: row["id"] for row in arms}
         self._store_s: dict[int, float] = {row["id"]: row["store_s"] for row in arms}
         self._conversations = {row["name"]: row["id"] for row in self._of_run("conversations")}
+        self._forms: set[str] = set()
 
     @classmethod
-    def create(cls, path: Path, new: NewRun, grader: GraderInfo | None = None) -> "RunWriter":
+    def create(cls, path: Path, new: NewRun, grader: GraderInfo | None = None) -> RunWriter:
         """Store a new run, in a file that is created if there is none."""
         return cls._holding(path, new.id, grader, new)
 
     @classmethod
-    def claim(cls, path: Path, run: str, grader: GraderInfo | None = None) -> "RunWriter":
+    def claim(cls, path: Path, run: str, grader: GraderInfo | None = None) -> RunWriter:
         """Take over a run that nobody is writing. Raises RigError if somebody is."""
         return cls._holding(path, run, grader)
 
     @classmethod
     def _holding(
         cls, path: Path, run: str, grader: GraderInfo | None, new: NewRun | None = None
-    ) -> "RunWriter":
+    ) -> RunWriter:
         database = connect_for_writing(path)
         lock = None
         try:
@@ -78,10 +84,13 @@ class RunWriter(AbstractContextManager["RunWriter"]):
                 database.table("runs").update(run, claim)
                 lock = RunLock(path, run)
             return cls(database, path, run, lock, grader)
-        except BaseException:
+        except BaseException as error:
             database.close()
             if lock is not None:
                 lock.release()
+            if isinstance(error, FileNotFoundError):
+                gone = f"was moved or removed while run {run} began to be stored in it"
+                raise StoreError(f"{path}: {gone}; nothing was played, so start it again") from error
             raise
 
     def __exit__(self, *_: object) -> None:
@@ -153,18 +162,35 @@ class RunWriter(AbstractContextManager["RunWriter"]):
 
     def siblings(self, where: Where) -> dict[tuple[int, int, str], Sibling]:
         """Return what the nearest earlier arm answered in this conversation, by turn, step and role."""
+        from rig.models import Sibling
+
         rows = self._database.query(_SIBLINGS, {**self._cell(where), "position": where.arm})
         return {
             (row["turn"], row["step"], row["role"]): Sibling(
-                row["raw"], tuple(json.loads(row["token_ids"])), tuple(json.loads(row["logprobs"]))
+                row["raw"], tuple(parse_json(row["token_ids"])), tuple(parse_json(row["logprobs"]))
             )
             for row in rows
         }
 
-    def set_remark(self, declaration: Declaration) -> None:
-        """Replace the run's declaration, and with it the remarks printed about the run."""
+    def set_remark(self, remark: Remark) -> None:
+        """Replace the remark that is printed beside the run's rates."""
         with self._transaction():
-            self._set("runs", self.run, declaration=to_json(declaration.to_json()))
+            self._set("runs", self.run, declaration=to_json(self._declaration().cautioned(remark).to_json()))
+
+    def _declaration(self) -> Declaration:
+        """Return the run's declaration as it is stored."""
+        [row] = self._database.query("SELECT declaration FROM runs WHERE id = ?", [self.run])
+        return Declaration.from_json(parse_json(row["declaration"]))
+
+    def _declare(self, counts: Counts) -> None:
+        """Declare the forms of calls that these counts have and no earlier score had."""
+        if self._forms >= (forms := in_other_forms(counts).keys()):
+            return
+        declaration = self._declaration()
+        if (declared := declaration.with_forms(counts)) is not declaration:
+            self._set("runs", self.run, declaration=to_json(declared.to_json()))
+            refresh_views(self._database)
+        self._forms |= forms
 
     def finish(self) -> None:
         """Note that every turn of every arm is done."""
@@ -307,6 +333,7 @@ class RunWriter(AbstractContextManager["RunWriter"]):
 
     def _insert_counts(self, by: dict[str, Any], score: Score) -> int:
         """Insert a score with its counts, error types and faults, but no verdicts. Returns its id."""
+        self._declare(score.counts)
         score_id = self._add("scores", **by)
         for name, value in score.counts.items():
             self._add("counts", score=score_id, name=name, value=value)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from rig import times
+from rig.budget import parse_json
 from rig.calls import Call, ExecutedCall, Json, JsonObject, Outcome, without_token
 from rig.errors import RigError
 from rig.metrics import Counts, Metric
@@ -33,7 +34,7 @@ _NOTICE, _RESULT = "notice", "result_of_tool"
 
 @lru_cache(maxsize=1)
 def _texts() -> JsonObject:
-    texts: JsonObject = json.loads((Path(__file__).parent / "injections.json").read_text(encoding="utf-8"))
+    texts: JsonObject = parse_json((Path(__file__).parent / "injections.json").read_text(encoding="utf-8"))
     return texts
 
 

@@ -18,9 +18,10 @@ from urllib.parse import quote
 from pydantic import BaseModel, Field
 
 from rig.calls import Json, JsonObject
-from rig.documents import json_of, lines_of, parsed
+from rig.documents import lines_of, parsed
 from rig.errors import RigError
 from rig.files import write
+from rig.toolbox.client import DEEPEST
 from rig.toolbox.schemas import mapped, with_texts
 
 VERSION = 1
@@ -67,6 +68,7 @@ class Cassette:
         self.listings, self.state = dict(listings), state
         self.calls: list[RecordedCall] = []
         self._by_key: dict[str, list[RecordedCall]] = defaultdict(list)
+        self._texts: set[str] = set()
         for call in calls:
             self.add(call)
 
@@ -75,8 +77,8 @@ class Cassette:
         """Read a cassette. Raises RigError, with the place."""
         listings: dict[str, Json] = {}
         state, calls = "", []
-        for where, line in lines_of(path):
-            value = json_of(line, where)
+        for line in lines_of(path):
+            where, value = line.where, line.json(DEEPEST)
             if isinstance(value, dict) and value.get("kind") == "call":
                 calls.append(parsed(RecordedCall, value, where, "a recorded call"))
                 continue
@@ -84,7 +86,7 @@ class Cassette:
             if header.v != VERSION:
                 raise RigError(f"{where}: version {header.v}; this rig reads version {VERSION}")
             if header.kind == "server":
-                listings[header.name] = value
+                listings[header.name] = {**value, "tools": header.tools}
             state = header.sha256 if header.kind == "state" else state
         if not listings:
             raise RigError(f"{path}: not a cassette; `rig tools record` makes one")
@@ -92,9 +94,10 @@ class Cassette:
 
     def add(self, call: RecordedCall) -> None:
         """Record a call, unless the same one is already recorded."""
-        same = self._by_key[key(call.server, call.tool, call.arguments, call.before)]
-        if call not in same:
-            same.append(call)
+        text = json.dumps(mapped(call.model_dump(), _plain), sort_keys=True)
+        if text not in self._texts:
+            self._texts.add(text)
+            self._by_key[key(call.server, call.tool, call.arguments, call.before)].append(call)
             self.calls.append(call)
 
     def find(
@@ -180,8 +183,8 @@ def from_log(path: Path, server: str) -> list[RecordedCall]:
     """Read the calls in a client's log: a JSON-RPC message per line, or under `msg`, `message` or `data`."""
     requests: dict[Json, JsonObject] = {}
     calls = []
-    for where, line in lines_of(path):
-        value = json_of(line, where)
+    for line in lines_of(path):
+        where, value = line.where, line.json(DEEPEST)
         for name in ("msg", "message", "data"):
             if isinstance(value, dict) and isinstance(value.get(name), dict):
                 value = value[name]

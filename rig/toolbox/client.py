@@ -10,13 +10,15 @@ the process, which cassettes, confined folders and kills in the middle of a call
 """
 
 import json
+import math
 import os
+import re
 import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -24,13 +26,16 @@ from rig import __version__
 from rig.calls import Json, JsonObject
 from rig.documents import json_of
 from rig.errors import RigError, counted
+from rig.toolbox.schemas import mapped
 
 LEGACY = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 """The versions that begin with a handshake; the first is the one requested."""
 MODERN = "2026-07-28"
+_NO_METHOD, _NO_VERSION = -32601, -32022
+"""How a server of the later era refuses `initialize`."""
 
-START_S = 60.0
-"""The seconds that a server has for its first answer. Some load a runtime, perhaps on a busy machine."""
+DEEPEST = 200
+"""Levels of lists and objects in a message. What works on answers later takes several calls for a level."""
 LONGEST_LINE = 16 << 20
 MOST_BYTES = 64 << 20
 """The most bytes that a server may send before it answers a request."""
@@ -67,23 +72,37 @@ class McpClient:
     """A running server. Raises McpServerFault if it does not start.
 
     `folder` is its working directory, `environment` its whole environment, and `seconds` how long a call may
-    take.
+    take; `start_seconds` is how long it may take to answer before that, while it loads a runtime.
     """
 
     def __init__(
-        self, command: Sequence[str], folder: Path, environment: Mapping[str, str], seconds: float = 30.0
+        self,
+        command: Sequence[str],
+        folder: Path,
+        environment: Mapping[str, str],
+        seconds: float = 30.0,
+        start_seconds: float = 60.0,
     ) -> None:
-        self._seconds = seconds
-        self._received = b""
-        self._log = b""
+        self._seconds, self._start_seconds = seconds, start_seconds
+        self._command, self._folder, self._environment = command, folder, environment
         self._number = self._noise = 0
         self._moved = False
         self._listing: ServerListing | None = None
         self._meta: JsonObject = {}
+        self._launch()
+        try:
+            self._protocol, self._server = self._begin()
+        except RequestRefused as refusal:
+            self.end()
+            raise McpServerFault(f"does not speak a version of MCP that rig knows: {refusal}") from refusal
+
+    def _launch(self) -> None:
+        self._received = self._log = b""
         pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        environment = dict(self._environment)
         try:
             self._process = subprocess.Popen(
-                command, cwd=folder, env=dict(environment), start_new_session=True, bufsize=0, **pipes
+                self._command, cwd=self._folder, env=environment, start_new_session=True, bufsize=0, **pipes
             )
         except (OSError, ValueError) as error:
             raise McpServerFault(f"does not start: {getattr(error, 'strerror', None) or error}") from error
@@ -91,11 +110,6 @@ class McpClient:
         self._pipes = [pipe for pipe in (process.stdin, process.stdout, process.stderr) if pipe is not None]
         for pipe in self._pipes:
             os.set_blocking(pipe.fileno(), False)
-        try:
-            self._protocol, self._server = self._begin()
-        except RequestRefused as refusal:
-            self.end()
-            raise McpServerFault(f"does not speak a version of MCP that rig knows: {refusal}") from refusal
 
     @property
     def log(self) -> str:
@@ -103,34 +117,65 @@ class McpClient:
         return self._log.decode("utf-8", "replace")
 
     def _begin(self) -> tuple[str, JsonObject]:
-        """Begin a session. Return the version of the protocol, and what the server says about itself."""
+        """Begin a session. Return the version of the protocol, and what the server says about itself.
+
+        Versions are offered until the server accepts one. Raises RequestRefused with its first reason.
+        """
         about = {"name": "rig", "version": __version__}
-        offer = {"protocolVersion": LEGACY[0], "capabilities": {}, "clientInfo": about}
+        offers = list(LEGACY)
+        first: RequestRefused | None = None
+        while offers:
+            offer = {"protocolVersion": offers.pop(0), "capabilities": {}, "clientInfo": about}
+            try:
+                result = self._greet(offer, again=first is not None)
+            except RequestRefused as refusal:
+                first = first or refusal
+                if refusal.error.get("code") in (_NO_METHOD, _NO_VERSION):
+                    break
+                supported = [version for version in offers if version in _versions_in(refusal)]
+                offers = supported or offers
+                continue
+            except McpServerFault as fault:
+                if first is None:
+                    raise
+                raise McpServerFault(f"refuses the offered versions ({first}), and {fault}") from fault
+            protocol = str(result.get("protocolVersion", offer["protocolVersion"]))
+            if protocol in LEGACY:
+                until = time.monotonic() + self._start_seconds
+                self._send({"jsonrpc": "2.0", "method": "notifications/initialized"}, until)
+                return protocol, _object(result.get("serverInfo"))
+            first = first or RequestRefused(f"it answers with version {protocol[:40]}")
+        names = ("protocolVersion", "clientCapabilities", "clientInfo")
+        fields = zip(names, (MODERN, {}, about), strict=True)
+        self._meta = {"_meta": {f"io.modelcontextprotocol/{name}": value for name, value in fields}}
         try:
-            result = self._request("initialize", offer, START_S)
+            result = self._request("server/discover", {}, self._start_seconds)
         except RequestRefused as refusal:
-            data = refusal.error.get("data")
-            supported = data.get("supported") if isinstance(data, dict) else None
-            older = [version for version in LEGACY if isinstance(supported, list) and version in supported]
-            if older:
-                result = self._request("initialize", {**offer, "protocolVersion": older[0]}, START_S)
-            else:
-                names = ("protocolVersion", "clientCapabilities", "clientInfo")
-                fields = zip(names, (MODERN, {}, about), strict=True)
-                self._meta = {"_meta": {f"io.modelcontextprotocol/{name}": value for name, value in fields}}
-                result = self._request("server/discover", {}, START_S)
-        server = result.get("serverInfo")
-        server = server if isinstance(server, dict) else {}
-        if self._meta:
-            versions = result.get("supportedVersions")
-            if not isinstance(versions, list) or MODERN not in versions:
-                raise RequestRefused(f"it has {str(versions)[:100]}")
-            return MODERN, server
-        protocol = str(result.get("protocolVersion"))
-        if protocol not in LEGACY:
-            raise RequestRefused(f"it answers with version {protocol[:40]}")
-        self._send({"jsonrpc": "2.0", "method": "notifications/initialized"}, time.monotonic() + START_S)
-        return protocol, server
+            raise first or refusal from refusal
+        except McpServerFault as fault:
+            raise McpServerFault(f"refuses the offered versions ({first}), and {fault}") from fault
+        versions = result.get("supportedVersions")
+        if not isinstance(versions, list) or MODERN not in versions:
+            raise RequestRefused(f"it has {str(versions)[:100]}")
+        return MODERN, _object(result.get("serverInfo"))
+
+    def _greet(self, offer: JsonObject, *, again: bool) -> JsonObject:
+        """Offer a version. A server that ended because it refused one is started `again`."""
+        if again and self._has_ended():
+            self.end()
+            self._launch()
+        try:
+            return self._request("initialize", offer, self._start_seconds)
+        except McpServerFault:
+            if not again:
+                raise
+            self._launch()
+            return self._request("initialize", offer, self._start_seconds)
+
+    def _has_ended(self) -> bool:
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_SETTLING_S)
+        return self._process.poll() is not None
 
     def listing(self) -> ServerListing:
         """Return the server's tools. Raises McpServerFault if the listing is endless or malformed."""
@@ -143,23 +188,30 @@ class McpClient:
         return self._listing
 
     def _tools(self) -> list[JsonObject]:
-        tools: list[JsonObject] = []
-        cursors: list[Json] = [None]
+        """Return the tools on all pages. A page that is sent again adds none, and is the last one."""
+        tools: dict[str, JsonObject] = {}
+        cursors: list[Json] = []
+        size = 0
         for _ in range(_MOST_PAGES):
-            params = {} if cursors[-1] is None else {"cursor": cursors[-1]}
+            params = {"cursor": cursors[-1]} if cursors else {}
             try:
-                page = self._request("tools/list", params, START_S)
+                page = self._request("tools/list", params, self._start_seconds)
             except RequestRefused as refusal:
                 self._give_up(f"does not list its tools: {refusal}")
             listed = page.get("tools")
             if not isinstance(listed, list) or not all(isinstance(tool, dict) for tool in listed):
                 self._give_up("answers tools/list without a list of tools")
-            tools += listed
-            if page.get("nextCursor") is None:
-                return tools
-            if page["nextCursor"] in cursors:
+            before = len(tools)
+            for tool in listed:
+                text = json.dumps(tool, sort_keys=True)
+                size += len(text)
+                tools.setdefault(text, tool)
+            cursor = page.get("nextCursor")
+            if not cursor or (cursor in cursors and len(tools) == before):
+                return list(tools.values())
+            if size > MOST_BYTES:
                 break
-            cursors.append(page["nextCursor"])
+            cursors.append(cursor)
         self._give_up("lists its tools without an end")
 
     def call(self, tool: str, arguments: JsonObject) -> JsonObject:
@@ -177,10 +229,22 @@ class McpClient:
         except RequestRefused as refusal:
             return {"error": refusal.error or {"message": str(refusal)}}
 
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """A block in which the server does not run, so that it changes no file meanwhile."""
+        self._signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._signal(signal.SIGCONT)
+
+    def _signal(self, number: int) -> None:
+        with suppress(OSError):
+            os.killpg(self._process.pid, number)
+
     def end(self) -> None:
         """End the process and everything that it started. What it held in memory is lost."""
-        with suppress(OSError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        self._signal(signal.SIGKILL)
         self._process.wait()
         for pipe in self._pipes:
             with suppress(OSError):
@@ -201,7 +265,9 @@ class McpClient:
         answer = self._receive(self._number, until)
         if answer is None:
             noise = f", and sent {counted(self._noise, 'line')} that rig cannot read" if self._noise else ""
-            self._give_up(f"did not answer {method} within {seconds:g} s{noise}")
+            name = "seconds" if method == "tools/call" else "start_seconds"
+            remedy = f"; if it needs longer, set `{name}` in mcp.json"
+            self._give_up(f"did not answer {method} within {seconds:g} s{noise}{remedy}")
         if answer.get("error") is not None:  # null beside a result is no error
             raise RequestRefused(answer["error"])
         if not isinstance(answer.get("result"), dict):
@@ -234,7 +300,7 @@ class McpClient:
                 self._noise += message is None and bool(line.strip())
                 if message is not None and "method" in message:
                     self._heed(message, until)
-                elif message is not None and number is not None and message.get("id") == number:
+                elif message is not None and number is not None and _answers(message, number):
                     return message
             elif not (chunk := self._read(until)):
                 return None
@@ -292,10 +358,40 @@ class McpClient:
         return "closed its output" if code is None else f"ended with exit code {code}"
 
 
+def _answers(message: JsonObject, number: int) -> bool:
+    """Return whether a message has the number of a request, which some servers send back as a text."""
+    of = message.get("id")
+    return not isinstance(of, bool) and of in (number, str(number))
+
+
+def _versions_in(refusal: RequestRefused) -> Collection[str]:
+    """Return the versions that a refusal names, in its data or its text."""
+    return re.findall(r"\b\d{4}-\d\d-\d\d\b", f"{refusal} {json.dumps(refusal.error)}"[:10_000])
+
+
+def _object(value: Json) -> JsonObject:
+    return value if isinstance(value, dict) else {}
+
+
 def _message(line: bytes) -> JsonObject | None:
-    """Return the JSON-RPC message in a line; None if it holds none."""
+    """Return the JSON-RPC message in a line; None if it holds none.
+
+    What JSON or UTF-8 cannot express is replaced here, since answers are stored: an infinite number by its
+    name, and half of a surrogate pair by the replacement character.
+    """
     try:
-        message = json_of(line.decode(), "a server")
+        message = json_of(line.decode("utf-8-sig"), "a server", DEEPEST)
     except (RigError, UnicodeDecodeError):
         return None
-    return message if isinstance(message, dict) else None
+    return mapped(message, _expressible) if isinstance(message, dict) else None
+
+
+def _expressible(value: Json) -> Json:
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, str) and _HALF.search(value):
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return value
+
+
+_HALF = re.compile("[\ud800-\udfff]")

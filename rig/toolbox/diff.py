@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from rig.calls import ByName, Json, JsonObject
+from rig.databases import in_memory
 from rig.toolbox.rules import equal
 from rig.toolbox.world import RECORDED_CALLS, SERVER_TABLES, Snapshot, Tables, decode, stored_lists, value_of
 
@@ -77,7 +78,7 @@ def diff(before: Snapshot, after: Snapshot, tables: Tables, limit: int = LIMIT) 
 
 def open_snapshot(snapshot: Snapshot) -> sqlite3.Connection:
     """Open the database of a world in memory. The caller has to close it."""
-    connection = sqlite3.connect(":memory:")
+    connection = in_memory()
     connection.deserialize(snapshot.image)
     return connection
 

@@ -13,19 +13,21 @@ from types import ModuleType
 from typing import ClassVar
 
 from rig import plugins
+from rig.budget import parse_json
 from rig.calls import Json, JsonObject
 from rig.errors import RigError, did_you_mean
-from rig.files import read_bytes
+from rig.files import files_below, read_bytes
 from rig.opening import COMMAND
 from rig.paths import real
 from rig.toolbox import rules
 from rig.toolbox.functions import loaded
-from rig.toolbox.listing import UNSAID, ToolDeclaration, read_listing
-from rig.toolbox.rules import ABSENT, Rule, TrueCall
+from rig.toolbox.listing import UNSAID, Listing, ToolDeclaration, read_listing
+from rig.toolbox.rules import Rule, TrueCall
 from rig.toolbox.server_config import CONFIG
 from rig.toolbox.servers import LIVE, ServerUse, holds_servers, load_servers, of_command
 from rig.toolbox.spec import FREE_TEXT, Tool, ToolError
 from rig.toolbox.toolbox import Toolbox
+from rig.toolbox.values import written
 from rig.toolbox.world import RECORDED_CALLS, World
 
 DONE: Mapping[str, Json] = {"status": "ok"}
@@ -37,7 +39,8 @@ class RecordedWorld(World):
 
     schema: ClassVar[str] = (
         f"CREATE TABLE {RECORDED_CALLS} (number INTEGER PRIMARY KEY, tool TEXT NOT NULL, call TEXT NOT NULL,"
-        " answered INTEGER NOT NULL DEFAULT 0);\n"
+        " hash INTEGER NOT NULL, answered INTEGER NOT NULL DEFAULT 0);\n"
+        f"CREATE INDEX {RECORDED_CALLS}_same ON {RECORDED_CALLS} (tool, hash, answered, number);\n"
     )
 
     def remember(self, recorded: Iterable[TrueCall]) -> None:
@@ -49,26 +52,22 @@ class RecordedWorld(World):
                 "outcome": truth.outcome.as_json() if truth.recorded else None,
             }
             row = {"number": number, "tool": truth.name, "call": json.dumps(call), "answered": 0}
-            table.insert(row)
+            table.insert({**row, "hash": _hash(truth.arguments)})
+
+
+def _hash(arguments: Json) -> int:
+    text = json.dumps(arguments, sort_keys=True).encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), signed=True)
 
 
 def answer(declared: ToolDeclaration, world: World, /, **arguments: Json) -> Json:
     """Answer a call of a tool that has no code from the recorded calls, or with the declared default."""
-    calls = world.database.execute(
-        f"SELECT number, answered, call FROM {RECORDED_CALLS} WHERE tool = ? ORDER BY number", [declared.name]
-    )
-    fitting = []
-    for number, answered, text in calls.fetchall():
-        true = json.loads(text)
-        if _fits(declared, true, arguments):
-            # The very same call comes first, then one not yet answered, else the latest.
-            rank = true["arguments"] != arguments, bool(answered), -number if answered else number
-            fitting.append((rank, number, true["outcome"]))
-    if not fitting:
+    fitting = _same(declared, world, arguments) or _fitting(declared, world, arguments)
+    if fitting is None:
         if declared.default is UNSAID:
             raise ToolError(f"{declared.name} has no answer to this call.")
         return declared.default
-    _, number, outcome = min(fitting, key=itemgetter(0))
+    number, outcome = fitting
     world.database.table(RECORDED_CALLS).update(number, {"answered": 1})
     if outcome is None:
         return dict(DONE) if declared.default is UNSAID else declared.default
@@ -77,12 +76,50 @@ def answer(declared: ToolDeclaration, world: World, /, **arguments: Json) -> Jso
     return outcome["response"]
 
 
+_Fitting = tuple[int, JsonObject | None]
+"""The number of a recorded call and what it returned."""
+
+
+def _same(declared: ToolDeclaration, world: World, arguments: JsonObject) -> _Fitting | None:
+    """Return the very same call: the first that is not yet answered, else the latest.
+
+    It is looked up, since a conversation of thousands of calls would compare each with all others.
+    """
+    for answered, order in ((0, "ASC"), (1, "DESC")):
+        row = world.database.execute(
+            f"SELECT number, call FROM {RECORDED_CALLS} WHERE tool = ? AND hash = ? AND answered = ?"
+            f" ORDER BY number {order} LIMIT 1",
+            [declared.name, _hash(arguments), answered],
+        ).fetchone()
+        if row is not None:
+            true = parse_json(row[1])
+            if true["arguments"] == arguments and _fits(declared, true, arguments):
+                return row[0], true["outcome"]
+    return None
+
+
+def _fitting(declared: ToolDeclaration, world: World, arguments: JsonObject) -> _Fitting | None:
+    """Return the call that agrees with this one best."""
+    calls = world.database.execute(
+        f"SELECT number, answered, call FROM {RECORDED_CALLS} WHERE tool = ? ORDER BY number", [declared.name]
+    )
+    fitting = []
+    for number, answered, text in calls.fetchall():
+        true = parse_json(text)
+        if _fits(declared, true, arguments):
+            # An equal call comes first, then one not yet answered, else the latest.
+            rank = true["arguments"] != arguments, bool(answered), -number if answered else number
+            fitting.append((rank, number, true["outcome"]))
+    return min(fitting, key=itemgetter(0))[1:] if fitting else None
+
+
 def _fits(declared: ToolDeclaration, true: JsonObject, arguments: JsonObject) -> bool:
     """Return whether a call agrees with this true one in all but free texts, which are not judged here."""
     expected, ruled = true["arguments"], {name: rules.parse(rule) for name, rule in true["match"].items()}
     for name in {**expected, **ruled}:
         rule = ruled.get(name) or declared.match.get(name) or Rule("exact")
-        if not rule.is_text and not rule.agrees(expected.get(name), arguments.get(name, ABSENT)):
+        both = written(declared.parameters, name, expected, arguments)
+        if not rule.is_text and not any(rule.agrees(*values) for values in both):
             return False
     return True
 
@@ -113,13 +150,13 @@ def load_folder(place: Path, use: ServerUse = LIVE) -> Toolbox | None:
     module = loaded(place / CODE, place) if (place / CODE).is_file() else None
     if module is not None and hasattr(module, "register"):
         return None
-    listed = read_listing(place / LISTING).tools if (place / LISTING).is_file() else ()
+    listing = read_listing(place / LISTING) if (place / LISTING).is_file() else Listing("rig", ())
     written: dict[str, Tool] = {}
     for tool in vars(module).values() if module is not None else ():
         if isinstance(tool, Tool) and written.setdefault(tool.name, tool) is not tool:
             raise RigError(f"{place / CODE}: there are two tools named {tool.name}")
     tools = []
-    for declared in listed:
+    for declared in listing.tools:
         # With the function of the same name, else with recorded answers.
         coded = written.pop(declared.name, None)
         tools.append(declared.made(place.name, coded.function if coded else partial(answer, declared)))
@@ -133,6 +170,7 @@ def load_folder(place: Path, use: ServerUse = LIVE) -> Toolbox | None:
         suites=(place / CONVERSATIONS,),
         texts=(FREE_TEXT,),
         sha256=hash_of(place),
+        left_out=listing.left_out,
     )
 
 
@@ -140,7 +178,7 @@ def files_of(place: Path) -> list[Path]:
     """Return the files that define what the tools of a folder do."""
     if holds_servers(place):
         return [path for path in (place / CONFIG, place / LISTING) if path.is_file()]
-    code = (path for path in place.rglob("*.py") if "__pycache__" not in path.parts)
+    code = (path for path in files_below(place, ".py") if "__pycache__" not in path.parts)
     return sorted(path for path in (place / LISTING, *code) if path.is_file())
 
 
@@ -200,7 +238,7 @@ def _loaded(place: Path, marks: object, use: ServerUse) -> Toolbox | None:
 
 def _marks(place: Path) -> tuple[object, ...]:
     """Return a value that changes whenever a folder's toolbox does."""
-    state = sorted(place.rglob("*")) if holds_servers(place) else []
+    state = files_below(place, "") if holds_servers(place) else []
     return hash_of(place), *((path, path.lstat().st_mtime_ns, path.lstat().st_size) for path in state)
 
 

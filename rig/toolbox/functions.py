@@ -24,11 +24,13 @@ from typing import Any, TextIO, get_type_hints, overload
 from pydantic import TypeAdapter, ValidationError, create_model
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
+from rig.budget import parse_json
 from rig.calls import Json, JsonObject
 from rig.documents import DocumentPart
 from rig.errors import RigError
 from rig.plugins import module_of
-from rig.toolbox.listing import LOOKUPS, Declared, ToolDeclaration, matching
+from rig.toolbox.listing import LOOKUPS, ToolDeclaration, matching
+from rig.toolbox.parameters import ParameterReader
 from rig.toolbox.rules import simple
 from rig.toolbox.schemas import without_keys
 from rig.toolbox.spec import Stuck, Tool, ToolError, described, quoted, without_none
@@ -149,7 +151,7 @@ def as_json(value: Any) -> Json:
         raise ValueError(f"it returned something that is not JSON: {error}") from error
     if len(text) > LONGEST:
         raise ValueError(f"it returned {len(text):,} characters, more than {LONGEST:,}")
-    return json.loads(text)
+    return parse_json(text)
 
 
 def place_of(fault: BaseException, within: Path) -> str:
@@ -361,7 +363,8 @@ def _declared(
     except Exception as error:
         raise RigError(f"{where}: its arguments have no JSON Schema: {error}") from error
     untitled = without_keys(raw, ("title",))  # pydantic makes them of names
-    schema = Declared(DocumentPart(untitled, Path(where))).parameters()
+    closed = {**untitled, "additionalProperties": False}  # Python would refuse any other argument
+    schema = ParameterReader(DocumentPart(closed, Path(where))).parameters()
     for name, words in _arguments(doc).items():
         if name in schema["properties"]:
             schema["properties"][name].setdefault("description", words)

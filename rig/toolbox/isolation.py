@@ -4,85 +4,198 @@
 before, and that program is started instead.
 """
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
 from functools import lru_cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 
+from rig.budget import parse_json
 from rig.errors import RigError
-from rig.files import read_json
+from rig.files import beginning, read_json
+from rig.toolbox.sandbox import LARGEST_FILE
 
-_LARGEST_FILE = 1 << 30
-"""The most bytes that a server may write into one file."""
-_BOUNDED = ("/bin/sh", "-c", f'ulimit -f {_LARGEST_FILE // 512}; ulimit -c 0; exec "$@"', "sh")
-_WAYS: tuple[tuple[str, ...], ...] = (
-    ("unshare", "--map-current-user", "--net", "--pid", "--fork", "--kill-child", "--"),
-    ("unshare", "--map-root-user", "--net", "--"),
-    ("sandbox-exec", "-p", "(version 1)(allow default)(deny network*)"),
+_SYSTEM = (
+    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/opt", "/nix", "/gnu", "/snap"),
+    *("/run/current-system", "/var/lib/ca-certificates", os.path.realpath("/etc/resolv.conf")),
 )
-"""Programs that start another one without a network, best first."""
-_SEALED = """\
-world=$1; shift
-mount --bind "$world" "$world" || exit 125
-while read -r _ point kind options _; do
-  case $kind in proc|sysfs|devpts|devtmpfs|mqueue|cgroup*) continue;; esac
-  [ "$point" = "$world" ] && continue
-  kept=ro
-  for flag in nosuid nodev noexec noatime relatime nodiratime; do
-    case ",$options," in *",$flag,"*) kept=$kept,$flag;; esac
-  done
-  mount -o "remount,bind,$kept" "$point" || exit 125
-done < /proc/self/mounts
-cd "$PWD" && exec setpriv --bounding-set=-all --inh-caps=-all --no-new-privs -- "$@"
-"""
-"""Makes everything but a world's folder read-only, in a private view of the file systems."""
+"""Where programs are installed for everybody, and what they look names and certificates up in."""
+_PROJECT = ("package.json", "node_modules", "pyproject.toml", "pyvenv.cfg", ".git")
+"""What marks the folder that a program needs whole."""
+_MAC = "(version 1)(allow default)(deny network*)"
+
+PROMISES = {
+    "network": "reach your network",
+    "machine": "reach the host of this virtual machine, or the kernel's cryptography",
+    "writes": "write outside their own files",
+    "modes": "change the dates and permissions of other files",
+    "reads": "read your files outside the folders of programs and of the server",
+    "sockets": "reach sockets outside those folders, such as those of D-Bus, docker or an SSH agent",
+    "abstract": "reach sockets of yours that have no path",
+    "terminal": "write to your terminals",
+    "kernel": "open settings of the kernel for writing",
+    "processes": "see which processes you run",
+    "signals": "send signals to your processes",
+}
+"""What servers are kept from, where the system can do that."""
 _FETCH_S = 300.0
 
 
-@lru_cache(maxsize=1)
-def without_network() -> tuple[str, ...] | None:
-    """Return the words to put before a command to run it without a network; None if the system has no way."""
-    for way in _WAYS:
-        if shutil.which(way[0]) and _succeeds([*way, "/bin/sh", "-c", ":"]):
-            return way
-    return None
+@lru_cache(maxsize=2)
+def sandbox(*, network: bool) -> tuple[str, frozenset[str]]:
+    """Return how servers are kept apart here, and what that leaves open, by the names of promises.
+
+    What is open is tried from inside. bubblewrap is preferred, then namespaces, then Landlock alone.
+    """
+    ways = ["bubblewrap"] if shutil.which("bwrap") else []
+    ways += ["namespaces", "landlock"] if sys.platform == "linux" else []
+    ways += ["sandbox-exec"] if shutil.which("sandbox-exec") else []
+    best = "none", _openings("none", network=network)
+    for way in ways:
+        if len(left := _openings(way, network=network)) < len(best[1]):
+            best = way, left
+    return best
 
 
-@lru_cache(maxsize=1)
-def writes_elsewhere() -> bool:
-    """Return whether servers can write outside their own files because this system cannot prevent it."""
-    with TemporaryDirectory(prefix="rig-") as folder:
-        inside = ["/bin/sh", "-c", f"touch {folder}/in && ! touch {folder}/../rig-{os.getpid()} 2>/dev/null"]
-        return sys.platform != "linux" or not _succeeds([*_sealed(Path(folder), network=False), *inside])
+def _openings(way: str, *, network: bool) -> frozenset[str]:
+    """Return what this way leaves open; everything if it does not work here."""
+    with TemporaryDirectory(prefix="rig-") as folder, ExitStack() as stack:
+        own, outside = Path(folder) / "own", Path(folder) / "outside"
+        own.mkdir()
+        outside.touch()
+        terminal = ""
+        with suppress(OSError):
+            one, other = os.openpty()
+            stack.callback(os.close, one)
+            stack.callback(os.close, other)
+            terminal = os.ttyname(other)
+        apart = os.readlink("/proc/self/ns/net") if sys.platform == "linux" else ""
+        facts = {"file": str(outside), "terminal": terminal, "process": os.getpid(), "network": apart}
+        probe = (*_SANDBOX, json.dumps({"probe": {**facts, "way": way}}))
+        command = _confined(way, probe, (own,), (), network=network)
+        try:
+            done = subprocess.run(command, cwd=own, capture_output=True, timeout=20, check=True)
+            left = frozenset(parse_json(done.stdout))
+        except (OSError, subprocess.SubprocessError, ValueError):
+            return frozenset(PROMISES)
+        return left
 
 
-def _sealed(world: Path, *, network: bool) -> tuple[str, ...]:
-    net = () if network else ("--net",)
-    way = ("unshare", "--map-root-user", "--mount", *net, "--pid", "--fork", "--kill-child", "--")
-    return (*way, "/bin/sh", "-c", _SEALED, "sh", str(world))
+def confined(
+    command: Sequence[str], writable: Sequence[Path], *, network: bool, shared: Sequence[Path] = ()
+) -> list[str]:
+    """Return the whole command that starts a server which writes to these folders alone.
+
+    It also reads its program, and what is `shared`.
+    """
+    return _confined(sandbox(network=network)[0], command, writable, shared, network=network)
 
 
-def confined(command: Sequence[str], world: Path, *, network: bool) -> list[str]:
-    """Return the whole command that starts a server whose files are in a world's folder."""
-    if not writes_elsewhere():
-        return [*_sealed(world, network=network), *_BOUNDED, *command]
-    way = () if network else without_network() or ()
-    return [*way, *_BOUNDED, *command]
+_SANDBOX = (sys.executable, "-I", "-S", str(Path(__file__).with_name("sandbox.py")))
 
 
-def network_of(*, network: bool) -> str:
-    """Describe in words which network servers have, and where they can write."""
-    where = "wherever you can" if writes_elsewhere() else "only to their own files"
-    reach = "servers have your network (--server-network)"
-    if not network:
-        reach = "servers are not kept from your network: this system has neither unshare nor sandbox-exec"
-        reach = f"servers have no network ({way[0]})" if (way := without_network()) else reach
-    return f"{reach}, and write {where}"
+def _confined(
+    way: str, command: Sequence[str], writable: Sequence[Path], shared: Sequence[Path], *, network: bool
+) -> list[str]:
+    places = _places(command, shared)
+    readable = [(str(place), os.path.realpath(place)) for place in places]
+    own = [str(folder) for folder in writable]
+    spec = {"way": way, "network": network, "readable": readable, "writable": own}
+    inner = [*_SANDBOX, json.dumps(spec), *command]
+    if way == "sandbox-exec":
+        inner = [*_SANDBOX, json.dumps({**spec, "way": "none"}), *command]
+        return inner if network else [way, "-p", _MAC, *inner]
+    if way != "bubblewrap":
+        return inner
+    apart = ("user", "ipc", "pid", "uts", *(() if network else ("net",)))
+    words = ["bwrap", *(f"--unshare-{name}" for name in apart), "--die-with-parent", "--cap-drop", "ALL"]
+    words += ["--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev"]
+    for place in ("/dev/shm", "/tmp"):
+        words += ["--size", str(LARGEST_FILE), "--tmpfs", place]
+    for place, real in readable:
+        words += ["--ro-bind", real, place]
+    for place in own:
+        words += ["--bind", place, place]
+    return [*words, "--remount-ro", "/", "--", *inner]
+
+
+def _places(command: Sequence[str], shared: Sequence[Path]) -> list[Path]:
+    """Return the folders and files that a command is to see, parents first and nothing twice."""
+    places = {Path(place) for place in _SYSTEM if os.path.exists(place)}
+    places |= {Path(os.path.abspath(place)) for place in shared if place.exists()}
+    for word in (*_SANDBOX, *command):
+        value = word.rpartition("=")[2] if word.startswith("-") else word
+        if os.path.isabs(value) and os.path.isfile(value):
+            places |= _homes(Path(os.path.abspath(value)))
+    chosen: list[Path] = []
+    for place in sorted(places):
+        # What a link in a folder leads to is seen there only if that is in view as well, so that each counts.
+        if not any(place.is_relative_to(outer) for outer in chosen):
+            chosen.append(place)
+    return chosen
+
+
+def _homes(program: Path) -> set[Path]:
+    """Return what a program needs to run: the folder of its project or installation, of each link to it, and
+    of its interpreter.
+    """
+    homes: set[Path] = set()
+    for _ in range(_MOST_LINKS):
+        real = Path(os.path.realpath(program.parent), program.name)
+        homes |= {_home(program), _home(real)}
+        if not real.is_symlink():
+            break
+        program = Path(os.path.normpath(real.parent / os.readlink(real)))
+    for home in list(homes):
+        # Packages that are installed in place.
+        for path in home.glob("lib/python*/site-packages/*.pth") if (home / "pyvenv.cfg").is_file() else ():
+            lines = (Path(line) for line in beginning(path).splitlines() if os.path.isabs(line))
+            homes |= {line for line in lines if line.is_dir()}
+    first, *_ = beginning(program, 256).splitlines() or [""]
+    interpreter = first.removeprefix("#!").strip().partition(" ")[0]
+    if first.startswith("#!") and os.path.isabs(interpreter) and os.path.isfile(interpreter):
+        homes |= _homes(Path(interpreter))
+    return homes
+
+
+_MOST_LINKS = 16
+
+
+def _home(program: Path) -> Path:
+    """Return the folder to see for a program; the program alone if that would be a whole home."""
+    private = {*Path.home().parents, Path.home(), Path(gettempdir()), Path("/tmp"), Path("/var/tmp")}
+    folders = [folder for folder in program.parents if folder not in private]
+    for folder in reversed(folders):
+        if any((folder / name).exists() for name in _PROJECT):
+            return folder
+    if program.parent.name == "bin" and program.parent.parent in folders:
+        return program.parent.parent
+    return program.parent if program.parent in folders else program
+
+
+def confinement(*, network: bool) -> list[str]:
+    """Describe in lines what servers are kept from here, and what they are not."""
+    way, left = sandbox(network=network)
+    open_by_wish = {"network"} & left if network else set()
+    parts = {
+        f"servers run in a sandbox ({way}) and cannot": [name for name in PROMISES if name not in left],
+        "servers can, since --server-network is given,": [*open_by_wish],
+        "servers CAN, since this system does not prevent it,": [
+            name for name in PROMISES if name in left and name not in open_by_wish
+        ],
+    }
+    return [
+        line
+        for title, names in parts.items()
+        if names
+        for line in (title, *(f"  - {PROMISES[name]}" for name in names))
+    ]
 
 
 def environment(program: str, home: Path, temporary: Path, named: Mapping[str, str]) -> dict[str, str]:
@@ -164,10 +277,3 @@ def _output(launcher: str, options: Sequence[str], package: str, network: bool) 
         remedy = "" if network else "; fetch it once with --server-network"
         raise RigError(f"{Path(launcher).name} does not have {package} here: {why}{remedy}")
     return done.stdout.strip().splitlines()[-1] if done.stdout.strip() else ""
-
-
-def _succeeds(command: Sequence[str]) -> bool:
-    try:
-        return subprocess.run(command, capture_output=True, timeout=20, check=False).returncode == 0
-    except (OSError, subprocess.TimeoutExpired):
-        return False

@@ -1,7 +1,7 @@
 """Read a file of tools from anywhere: OpenAI's functions, the output of MCP's tools/list, or rig's own form.
 
-References in the JSON Schemas of their parameters are resolved, and faults are reported. A grammar can
-enforce the resulting schemas, and each call is checked against them. Notes say what had to be left out.
+Each call is checked against the schema of its tool (`rig.toolbox.parameters`). A tool that cannot be read is
+left out, and the listing says so.
 """
 
 import json
@@ -9,250 +9,17 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
+from rig.budget import Budget
 from rig.calls import Json, JsonObject
 from rig.documents import DocumentPart, read
 from rig.errors import RigError
 from rig.files import write
+from rig.toolbox.parameters import MOST_IN_FILE, ParameterReader
 from rig.toolbox.rules import Rule, simple
-from rig.toolbox.spec import FREE_TEXT, Match, Response, Tool
+from rig.toolbox.spec import FREE_TEXT, NAME_REGEX, Match, Response, Tool
 
-MOST_NODES = 5_000
-
-ANYTHING: Mapping[str, Json] = {"type": ["string", "number", "boolean"]}
-"""The schema that stands for a value of any kind: one that a grammar can enforce without further detail."""
-
-_DOCUMENTATION = ("title", "description", "default", "examples")
-_NUMBER = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
-_KEPT: Mapping[str, tuple[str, ...]] = {
-    "string": ("pattern", "minLength", "maxLength", "format", "x-format"),
-    "integer": _NUMBER,
-    "number": _NUMBER,
-    "boolean": (),
-    "null": (),
-    "array": ("items", "minItems", "maxItems"),
-    "object": ("properties", "required", "additionalProperties"),
-}
-_SILENT = (
-    *("$schema", "$id", "$defs", "definitions", "$comment"),
-    *("deprecated", "readOnly", "writeOnly", "strict"),
-)
-"""Keywords that do not constrain a value."""
-_FORMATS = ("date", "date-time", "email", "time", "uuid")
-
-
-class Declared:
-    """A reader of the schemas of one tool. `notes` are lines on what in them rig does not enforce."""
-
-    def __init__(self, root: DocumentPart) -> None:
-        self._root = root
-        self._left = MOST_NODES
-        self.notes: list[str] = []
-
-    def parameters(self) -> JsonObject:
-        """Return the schema of the arguments, of type object. Raises RigError for a fault, with its place."""
-        value = self._root.value
-        if value is None or value == {}:
-            value = {"type": "object", "properties": {}}
-        if not isinstance(value, dict):
-            raise self._root.fault("the schema of parameters has to be an object")
-        if value.get("type", "object") != "object":
-            raise self._root.fault(f"the parameters have to be of type object, not {value['type']!r}")
-        _check_schema(value, self._root)
-        is_plain = not {"$ref", "allOf", "anyOf", "oneOf"} & value.keys()
-        node = self._node({"properties": {}, **value, "type": "object"} if is_plain else value, "", ())
-        united = self._united(node)
-        return {**united, "required": united.get("required", []), "additionalProperties": False}
-
-    def _united(self, node: JsonObject) -> JsonObject:
-        """Unite all alternatives of the parameters: every property, and what all of them require."""
-        options = [self._united(option) for option in node.get("anyOf", ())]
-        if not options:
-            if node.get("type") != "object":
-                raise self._root.fault("the parameters have to be of type object")
-            return node if "properties" in node else {**node, "properties": {}}
-        self._note("", "which arguments belong together: those of every alternative can be given")
-        schemas: dict[str, list[JsonObject]] = {}
-        for option in options:
-            for name, schema in option["properties"].items():
-                if schema not in schemas.setdefault(name, []):
-                    schemas[name].append(schema)
-        first, *others = (option.get("required", []) for option in options)
-        return {
-            **{name: node[name] for name in _DOCUMENTATION if name in node},
-            "type": "object",
-            "properties": {
-                name: options[0] if len(options) == 1 else {"anyOf": options}
-                for name, options in schemas.items()
-            },
-            "required": [name for name in first if all(name in other for other in others)],
-        }
-
-    def _node(self, schema: Any, where: str, references: tuple[str, ...]) -> JsonObject:
-        self._count()
-        if schema is True or schema == {}:
-            return self._anything(where, {})
-        if not isinstance(schema, dict):
-            raise self._fault(where, "is no schema")
-        if "$ref" in schema:
-            return self._node(self._target(schema, where, references), where, (*references, schema["$ref"]))
-        if "allOf" in schema:
-            return self._node(self._merged(schema, where, references), where, references)
-        options = schema.get("anyOf", schema.get("oneOf"))
-        documented = {name: schema[name] for name in _DOCUMENTATION if name in schema}
-        if options is not None:
-            if not isinstance(options, list) or not options:
-                raise self._fault(where, "needs a list of schemas in anyOf")
-            apart = ("anyOf" if "anyOf" in schema else "oneOf", *_DOCUMENTATION, *_SILENT)
-            beside = {name: schema[name] for name in schema if name not in apart}
-            alternatives = [{"allOf": [beside, option]} if beside else option for option in options]
-            nodes = [self._node(alternative, where, references) for alternative in alternatives]
-            return {"anyOf": nodes, **documented}
-        if "enum" in schema or "const" in schema:
-            kept = ("type", "enum", "const")
-            return {**{name: schema[name] for name in kept if name in schema}, **documented}
-        return {**self._typed(schema, where, references), **documented}
-
-    def _typed(self, schema: JsonObject, where: str, references: tuple[str, ...]) -> JsonObject:
-        # Without a type it is the one that the other keywords speak of.
-        implied = "object" if "properties" in schema else "array" if "items" in schema else None
-        kind = schema.get("type", implied)
-        if kind is None:
-            return self._anything(where, schema)
-        kinds = kind if isinstance(kind, list) else [kind]
-        if schema.get("nullable") is True and "null" not in kinds:
-            kinds = [*kinds, "null"]
-        for kind in kinds:
-            if kind not in _KEPT:
-                raise self._fault(where, f"has the type {kind!r}; choose from: {', '.join(_KEPT)}")
-        kept = [name for kind in kinds for name in _KEPT[kind]]
-        for name in schema:
-            if name not in ("type", "nullable", *kept, *_DOCUMENTATION, *_SILENT):
-                self._note(where, name)
-        typed: JsonObject = {"type": kinds[0] if len(kinds) == 1 else kinds}
-        typed |= {name: schema[name] for name in kept if name in schema}
-        if "string" in kinds:
-            self._one_shape(typed, where)
-        if "array" in kinds:
-            typed["items"] = self._node(schema.get("items", True), f"{where}[]", references)
-        if "object" in kinds and ("properties" in typed or not where):
-            typed["properties"] = {
-                name: self._node(property_, f"{where}.{name}".lstrip("."), references)
-                for name, property_ in schema.get("properties", {}).items()
-            }
-            for name in typed.get("required", []):
-                if name not in typed["properties"]:
-                    raise self._fault(where, f"requires {name!r}, which is not a property")
-            typed["required"] = list(dict.fromkeys(typed.get("required", [])))
-        elif "object" in kinds:
-            self._any_names(typed, where, references)
-        return typed
-
-    def _any_names(self, typed: JsonObject, where: str, references: tuple[str, ...]) -> None:
-        """Convert an object that declares no properties; a schema for its values is kept."""
-        others = typed.pop("additionalProperties", True)
-        if others is False:
-            typed["additionalProperties"] = False
-        elif isinstance(others, dict) and others:
-            typed["additionalProperties"] = self._node(others, f"{where}.*", references)
-        if typed.pop("required", []):
-            raise self._fault(where, "requires names, of which none is a property")
-
-    def _one_shape(self, typed: JsonObject, where: str) -> None:
-        """Keep only the first that is there of pattern, lengths and format: only one can be enforced."""
-        pattern = typed.get("pattern", "^$")
-        if not (pattern.startswith("^") and pattern.endswith("$")):
-            self._note(where, f"the pattern {typed.pop('pattern')!r}, which does not go from ^ to $")
-        if "format" in typed and typed["format"] not in _FORMATS:
-            self._note(where, f"the format {typed.pop('format')!r}")
-        shapes = (("pattern",), ("minLength", "maxLength"), ("x-format",), ("format",))
-        first = next((shape for shape in shapes if typed.keys() & set(shape)), ())
-        for name in (name for shape in shapes for name in shape if name not in first):
-            if name in typed:
-                del typed[name]
-                self._note(where, name)
-
-    def _anything(self, where: str, schema: JsonObject) -> JsonObject:
-        self._note(where, "a value of any kind: a text, a number, true or false is what can be given")
-        return {**ANYTHING, **{name: schema[name] for name in _DOCUMENTATION if name in schema}}
-
-    def _target(self, schema: JsonObject, where: str, references: tuple[str, ...]) -> JsonObject:
-        """Return the schema that a reference points to, merged with the keywords beside the reference."""
-        name = schema["$ref"]
-        if not isinstance(name, str) or not name.startswith("#"):
-            raise self._fault(where, f"refers to {name!r}; only references within the file are followed")
-        if name in references:
-            raise self._fault(where, f"refers to itself: {' → '.join((*references, name))}")
-        target = self._root.value
-        for step in filter(None, name.lstrip("#").strip("/").split("/")):
-            step = step.replace("~1", "/").replace("~0", "~")
-            is_number = step.isascii() and step.isdigit()
-            if isinstance(target, dict) and step in target:
-                target = target[step]
-            elif isinstance(target, list) and is_number and int(step[:9]) < len(target):
-                target = target[int(step)]
-            else:
-                raise self._fault(where, f"refers to {name!r}, which is not there")
-        if not isinstance(target, dict):
-            raise self._fault(where, f"refers to {name!r}, which is not a schema")
-        return {**target, **{key: value for key, value in schema.items() if key != "$ref"}}
-
-    def _merged(self, schema: JsonObject, where: str, references: tuple[str, ...]) -> JsonObject:
-        """Merge a schema with those in its allOf. A property that two of them have must satisfy both."""
-        merged: JsonObject = {name: value for name, value in schema.items() if name != "allOf"}
-        parts = schema["allOf"]
-        if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
-            raise self._fault(where, "needs a list of schemas in allOf")
-        for part in parts:
-            inside = references
-            while "$ref" in part or "allOf" in part:
-                self._count()
-                if "$ref" in part:
-                    part, inside = self._target(part, where, inside), (*inside, part["$ref"])
-                else:
-                    part = self._merged(part, where, inside)
-            for name, value in part.items():
-                merged[name] = self._both(name, merged[name], value, where) if name in merged else value
-        return merged
-
-    def _both(self, name: str, one: Json, other: Json, where: str) -> Json:
-        """Combine the values of one keyword from two schemas of an allOf."""
-        if one == other or name in _DOCUMENTATION:
-            return one
-        if name == "properties":
-            shared = {key: {"allOf": [one[key], other[key]]} for key in one.keys() & other.keys()}
-            return {**one, **other, **shared}
-        if name == "required":
-            return [*one, *other]
-        if name in ("anyOf", "oneOf"):
-            return [{"allOf": [first, second]} for first in one for second in other]
-        raise self._fault(where, f"has two values of {name} in allOf; write one")
-
-    def _count(self) -> None:
-        self._left -= 1
-        if self._left < 0:
-            raise self._root.fault(f"more than {MOST_NODES} schemas in one tool")
-
-    def _note(self, where: str, what: str) -> None:
-        self.notes.append(f"{self._root.place}: {where or 'parameters'}: not held to: {what}")
-
-    def _fault(self, where: str, text: str) -> Exception:
-        return self._root.fault(f"{where or 'it'} {text}")
-
-
-def _check_schema(schema: JsonObject, root: DocumentPart) -> None:
-    from jsonschema import Draft202012Validator  # loaded only for users with their own schemas
-
-    # With `$schema`, a validator would choose another draft.
-    plain = {name: schema[name] for name in schema if name != "$schema"}
-    errors = Draft202012Validator(Draft202012Validator.META_SCHEMA).iter_errors(plain)
-    for error in sorted(errors, key=lambda error: len(error.absolute_path)):
-        path = ".".join(map(str, error.absolute_path))
-        raise root.fault(f"{path or 'it'} is not a JSON Schema: {error.message[:200]}")
-
-
-NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
+NAME = re.compile(NAME_REGEX)
 
 LOOKUPS = frozenset(
     (
@@ -315,11 +82,20 @@ class ToolDeclaration:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The tools of a file, the form it is in, and notes on what rig does not enforce of their schemas."""
+    """The tools of a file and the form it is in.
+
+    `notes` are on words in their schemas that rig does not know; `left_out` says of each tool that could not
+    be read why.
+    """
 
     form: str
     tools: tuple[ToolDeclaration, ...]
     notes: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+
+class Unreadable(RigError):
+    """A tool of a listing cannot be read, and is left out."""
 
 
 def read_listing(file: Path) -> Listing:
@@ -330,26 +106,30 @@ def read_listing(file: Path) -> Listing:
     return listing_of(documents[0])
 
 
-def listing_of(document: DocumentPart, *, strict: bool = True) -> Listing:
-    """Read the tools of a document. A faulty one raises RigError if `strict`; else it becomes a note."""
+def listing_of(document: DocumentPart) -> Listing:
+    """Read the tools of a document.
+
+    Raises RigError, with the place, if it has none, or if what rig's own words say of one is at fault.
+    """
     forms: list[str] = []
     tools: dict[str, ToolDeclaration] = {}
     notes: list[str] = []
+    left_out: list[str] = []
+    budget = Budget(document.place, values=MOST_IN_FILE)
     for part in _tools(document, notes):
         try:
-            form, tool = _declaration(part, notes)
-        except RigError as error:
-            if strict:
-                raise
-            notes.append(f"left out: {error}")
+            form, tool = _declaration(part, notes, budget)
+            if tool.name in tools:
+                raise Unreadable(f"{tool.name}: {part.name}: there is already a tool of this name")
+        except Unreadable as error:
+            left_out.append(str(error))
             continue
-        if tool.name in tools:
-            raise part.fault(f"there is already a tool named {tool.name}")
         forms.append(form)
         tools[tool.name] = tool
     if not tools:
-        raise RigError(f"{document.place}: holds no tools{f' ({notes[0]})' if notes else ''}")
-    return Listing(forms[0], tuple(tools.values()), tuple(notes))
+        why = next(iter((*left_out, *notes)), "")
+        raise RigError(f"{document.place}: holds no tools{f' ({why})' if why else ''}")
+    return Listing(forms[0], tuple(tools.values()), tuple(notes), tuple(left_out))
 
 
 def write_listing(listing: Listing, file: Path) -> None:
@@ -391,27 +171,31 @@ def _tools(part: DocumentPart, notes: list[str]) -> Iterator[DocumentPart]:
     raise part.fault("no tools here: needs a list, or an object with `tools`")
 
 
-def _declaration(part: DocumentPart, notes: list[str]) -> tuple[str, ToolDeclaration]:
-    outer = part.fields()
-    if "function" in outer and isinstance(outer["function"].value, dict):
-        form, inner, schema = "OpenAI", outer["function"].fields(), "parameters"
-    elif "inputSchema" in outer:
-        form, inner, schema = "MCP", outer, "inputSchema"
-    elif "input_schema" in outer:
-        form, inner, schema = "Anthropic", outer, "input_schema"
-    else:
-        form, inner, schema = "OpenAI" if "type" in outer else "rig", outer, "parameters"
-    if "name" not in inner:
-        raise part.fault("a tool needs a name")
-    name = inner["name"].text()
-    if not NAME.fullmatch(name):
-        raise inner["name"].fault(f"{name!r}: a name has up to 64 letters, digits, dots, _ and -")
-    declared = Declared(inner.get(schema, DocumentPart(None, part.file, part.path, part.lines)))
-    parameters = declared.parameters()
-    notes += declared.notes
+def _declaration(part: DocumentPart, notes: list[str], budget: Budget) -> tuple[str, ToolDeclaration]:
+    """Return the form of a tool and what it declares. Raises Unreadable for one that has to be left out."""
+    name = ""
+    try:
+        outer = part.fields()
+        form, inner, schema = _form(outer)
+        if "name" not in inner:
+            raise part.fault("a tool needs a name")
+        name = inner["name"].text()
+        if not NAME.fullmatch(name):
+            raise inner["name"].fault(
+                f"{name[:80]!r}: a name has up to 200 letters, digits and . _ - / : @ $ +"
+            )
+        reader = ParameterReader(
+            inner.get(schema, DocumentPart(None, part.file, part.path, part.lines)), budget
+        )
+        parameters = reader.parameters()
+    except RigError as error:
+        if budget.is_spent:
+            raise
+        # Without the file's place on this machine: the line is stored with runs.
+        why = str(error).removeprefix(f"{part.file}: ")
+        raise Unreadable(f"{f'{name[:80]}: ' if name else ''}{why}") from error
+    notes += reader.notes
     description = inner["description"].value if "description" in inner else ""
-    if not isinstance(description, str):
-        raise inner["description"].fault("needs a text")
     hints = outer["annotations"].value if "annotations" in outer else None
     if "action" in outer:
         acts = outer["action"].flag()
@@ -428,9 +212,26 @@ def _declaration(part: DocumentPart, notes: list[str]) -> tuple[str, ToolDeclara
             rules[argument] = simple(rule.value)
         except RigError as error:
             raise rule.fault(str(error)) from error
-    match = matching(parameters, rules)
     default = outer["default"].value if "default" in outer else UNSAID
     server, tool = (outer[part].text() if part in outer else "" for part in ("server", "tool"))
     return form, ToolDeclaration(
-        name, description.strip(), parameters, acts, returns, match, default, server, tool
+        name=name,
+        description=description.strip() if isinstance(description, str) else "",
+        parameters=parameters,
+        action=acts,
+        returns=returns,
+        match=matching(parameters, rules),
+        default=default,
+        server=server,
+        tool=tool,
     )
+
+
+def _form(outer: Mapping[str, DocumentPart]) -> tuple[str, Mapping[str, DocumentPart], str]:
+    """Return the form of a tool, the part with its name, and the name of its schema there."""
+    if "function" in outer and isinstance(outer["function"].value, dict):
+        return "OpenAI", outer["function"].fields(), "parameters"
+    for form, schema in (("MCP", "inputSchema"), ("Anthropic", "input_schema")):
+        if schema in outer:
+            return form, outer, schema
+    return "OpenAI" if "type" in outer else "rig", outer, "parameters"

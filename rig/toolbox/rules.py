@@ -4,19 +4,33 @@ A rule applies to an argument in a toolbox ("match": {"day": "datetime"}), or re
 conversation ({"$one_of": ["Oslo", "Bergen"]}), where it can have a value of its own.
 """
 
-import math
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime, time
 from functools import lru_cache
 
 import regex
 
 from rig.calls import ExecutedCall, Json, JsonObject
 from rig.errors import RigError
+from rig.toolbox.values import (
+    ABSENT as ABSENT,
+)
+from rig.toolbox.values import (
+    alike,
+    is_close,
+    is_nothing,
+    read_instant,
+    read_number,
+    seconds_between,
+    seconds_of_day_between,
+    typed,
+)
+from rig.toolbox.values import (
+    equal as equal,
+)
 
 MARK = "$"
 """The first character of a rule's name where it stands in place of a value."""
@@ -33,9 +47,6 @@ _PATTERN_PART = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{(\d*),?(\d*)\}|.",
 
 NESTED = "nested"
 """The name of the rule for a value that has rules inside."""
-
-ABSENT = object()
-"""The value of an argument that was not given."""
 
 _OF_A_VALUE = ("exact", "number", "date", "time", "datetime", "set")
 """The rules that compare a value with the expected one."""
@@ -57,15 +68,17 @@ class Rule:
     def agrees(self, expected: Json, got: Json) -> bool:
         """Return whether a value agrees with the expected one; `ABSENT` stands for no value. Never raises.
 
-        Null agrees with no value, and a text with itself, even if it is no time where a time is due.
+        Nothing agrees with nothing, and a text with itself, even if it is no time where a time is due.
         """
-        is_same = isinstance(expected, str | None) and expected == (None if got is ABSENT else got)
+        is_same = (
+            is_nothing(got) if is_nothing(expected) else isinstance(expected, str) and alike(expected, got)
+        )
         return (is_same and self.name in _OF_A_VALUE) or self.holds(expected, got)
 
     def holds(self, expected: Json, got: Json) -> bool:
         """Return whether both values can be read, and agree. Never raises."""
         try:
-            return _AGREES[self.name](self, expected, got)
+            return _AGREES[self.name](self, None if expected is ABSENT else expected, got)
         except (TypeError, ValueError, AttributeError, OverflowError, TimeoutError, RecursionError):
             return False
 
@@ -179,7 +192,7 @@ def _difference(expected: Json, got: Json, path: str, has_rules: bool) -> tuple[
     if isinstance(expected, dict) and isinstance(got, dict) and not (has_rules and parse(expected)):
         for name in dict.fromkeys((*expected, *got)):
             one, other = expected.get(name, ABSENT), got.get(name, ABSENT)
-            if one is ABSENT or not _agrees_inside(one, other, has_rules):
+            if not (is_nothing(one) and is_nothing(other)) and not _agrees_inside(one, other, has_rules):
                 one, other = expected.get(name), got.get(name)
                 return _difference(one, other, f"{path}.{name}", has_rules)
     if isinstance(expected, list) and isinstance(got, list) and len(expected) == len(got):
@@ -192,17 +205,18 @@ def _difference(expected: Json, got: Json, path: str, has_rules: bool) -> tuple[
 def _agrees_inside(expected: Json, got: Json, has_rules: bool = True) -> bool:
     """Return whether a value agrees with one that may have rules inside. Any text agrees with a `$text`."""
     if not has_rules:
-        return got is not ABSENT and equal(expected, got)
+        return got is not ABSENT and alike(expected, got)
     if isinstance(expected, list):
         return isinstance(got, list) and len(expected) == len(got) and all(map(_agrees_inside, expected, got))
     if not isinstance(expected, dict):
-        return got is not ABSENT and equal(expected, got)
+        return alike(expected, got)
     rule = parse(expected)
     if rule is not None:
         return isinstance(got, str) if rule.is_text else rule.agrees(rule.of, got)
-    if not isinstance(got, dict) or not got.keys() <= expected.keys():
+    if not isinstance(got, dict):
         return False
-    return all(_agrees_inside(value, got.get(name, ABSENT)) for name, value in expected.items())
+    pairs = [(expected.get(name, ABSENT), got.get(name, ABSENT)) for name in {**expected, **got}]
+    return all((is_nothing(one) and is_nothing(other)) or _agrees_inside(one, other) for one, other in pairs)
 
 
 def _check(rule: Rule) -> None:
@@ -224,96 +238,45 @@ def _check(rule: Rule) -> None:
         raise RigError(f"the example {rule.options['example']!r} does not agree with ${rule.name}")
 
 
-def equal(expected: Json, got: Json) -> bool:
-    """Return whether two values are equal as JSON: 1 equals 1.0, and true is not a number."""
-    if isinstance(expected, bool) or isinstance(got, bool):
-        return expected is got
-    if isinstance(expected, list) and isinstance(got, list):
-        return len(expected) == len(got) and all(map(equal, expected, got))
-    if isinstance(expected, dict) and isinstance(got, dict):
-        return expected.keys() == got.keys() and all(equal(expected[name], got[name]) for name in expected)
-    return bool(expected == got)
-
-
 def _number(rule: Rule, expected: Json, got: Json) -> bool:
     """Return whether two numbers, given as numbers or texts, are equal or near enough."""
-    due, number = _as_number(expected), _as_number(got)
-    is_whole = isinstance(due, int) and isinstance(number, int)
-    is_close = due == number if is_whole else math.isclose(due, number, rel_tol=1e-9)
-    return is_close or abs(due - number) <= rule.options.get("within", 0)
-
-
-def _as_number(value: Json) -> int | float:
-    """Read a number. Whole ones stay exact: they may be the number of an order or an account."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise TypeError("no number")
-    if isinstance(value, str):
-        value = value.replace(",", "").strip()
-        value = int(value) if value.isdecimal() else float(value)
-    if not math.isfinite(value):
-        raise ValueError("no finite number")
-    return int(value) if value == int(value) else value
-
-
-def _as_instant(text: Json) -> datetime:
-    """Read an ISO 8601 date with or without a time; without one, it is 00:00."""
-    return datetime.fromisoformat(text.strip())
+    due, number = read_number(expected), read_number(got)
+    return is_close(due, number) or abs(due - number) <= rule.options.get("within", 0)
 
 
 def _datetime(rule: Rule, expected: Json, got: Json) -> bool:
-    """Return whether two instants agree, by clock time if only one has a zone. `within` is in seconds."""
-    due, read = _as_instant(expected), _as_instant(got)
-    if due.tzinfo is None or read.tzinfo is None:
-        due, read = due.replace(tzinfo=None), read.replace(tzinfo=None)
-    return bool(abs((due - read).total_seconds()) <= rule.options.get("within", 0))
-
-
-_DAY_S = 24 * 3600
+    return bool(seconds_between(expected, got) <= rule.options.get("within", 0))
 
 
 def _time(rule: Rule, expected: Json, got: Json) -> bool:
-    due, read = (_as_time(value) for value in (expected, got))
-    seconds = (due.hour - read.hour) * 3600 + (due.minute - read.minute) * 60 + due.second - read.second
-    # It may be midnight that lies between.
-    return bool(min(seconds % _DAY_S, -seconds % _DAY_S) <= rule.options.get("within", 0))
-
-
-def _as_time(text: Json) -> time:
-    """Read a time of day: 9:05, 09:05:00, 9:05 pm, 09:05:00.000Z, or that of an instant."""
-    text = text.strip().upper()
-    with suppress(ValueError):
-        if ":" in text:
-            return time.fromisoformat(text)
-    with suppress(ValueError):
-        if len(text) > 8:
-            return _as_instant(text).time()
-    text = text.lower().replace(".", "")
-    half = text[-2:] if text[-2:] in ("am", "pm") else ""
-    text = text.removesuffix(half).strip()
-    if half and ":" not in text:
-        text += ":00"
-    clock = time.fromisoformat(text.zfill(5) if text.count(":") == 1 else text.zfill(8))
-    return clock.replace(hour=clock.hour % 12 + 12 * (half == "pm")) if half else clock
+    return bool(seconds_of_day_between(expected, got) <= rule.options.get("within", 0))
 
 
 def _set(rule: Rule, expected: Json, got: Json) -> bool:
     """Return whether two lists have the same elements, in any order and however often."""
     if not (isinstance(expected, list) and isinstance(got, list)):
         return False
-    return all(any(equal(one, other) for other in got) for one in expected) and all(
-        any(equal(one, other) for one in expected) for other in got
-    )
+    return _contains(got, expected) and _contains(expected, got)
+
+
+def _contains(values: list[Json], others: list[Json]) -> bool:
+    # Most are written alike, so that only the others are compared with all values.
+    written = {json.dumps(value, sort_keys=True) for value in values}
+    left = (other for other in others if json.dumps(other, sort_keys=True) not in written)
+    return all(any(alike(value, other) for value in values) for other in left)
 
 
 def _one_of(rule: Rule, expected: Json, got: Json) -> bool:
     """Return whether a value is one of the rule's; null among those allows the argument to be left out."""
-    return any(equal(value, None if got is ABSENT else got) for value in rule.of)
+    return any(alike(value, None if got is ABSENT else got) for value in rule.of)
 
 
 def _regex(rule: Rule, expected: Json, got: Json) -> bool:
     """Return whether the pattern matches a text as a whole; a number is matched as it is written."""
     text = str(got) if isinstance(got, int | float) and not isinstance(got, bool) else got
-    return isinstance(text, str) and len(text) <= LONGEST and is_match(rule.of, text)
+    if not isinstance(text, str) or len(text) > LONGEST:
+        return False
+    return is_match(rule.of, text) or (typed(text) != text and is_match(rule.of, typed(text)))
 
 
 def fault_of(pattern: Json) -> str | None:
@@ -323,6 +286,17 @@ def fault_of(pattern: Json) -> str | None:
     """
     if not isinstance(pattern, str):
         return "is no text"
+    if size_of(pattern) > _LARGEST_PATTERN:
+        return "its counts make it too large"
+    try:
+        regex.compile(pattern)
+    except (regex.error, RecursionError, OverflowError) as error:
+        return str(error)
+    return None
+
+
+def size_of(pattern: str) -> int:
+    """Return how long a regular expression is with its counts written out, as far as it is not too large."""
     sizes, last = [0], 0
     for part in _PATTERN_PART.finditer(pattern):
         if part[0] == "(":
@@ -336,12 +310,8 @@ def fault_of(pattern: Json) -> str | None:
             last = added = 1 + (sizes.pop() if part[0] == ")" and len(sizes) > 1 else 0)
         sizes[-1] += added
         if sizes[-1] > _LARGEST_PATTERN:
-            return "its counts make it too large"
-    try:
-        regex.compile(pattern)
-    except (regex.error, RecursionError, OverflowError) as error:
-        return str(error)
-    return None
+            break
+    return max(sizes)
 
 
 @lru_cache(maxsize=1024)
@@ -370,13 +340,13 @@ _overdue: Counter[str] = Counter()
 
 
 _AGREES: Mapping[str, Callable[[Rule, Json, Json], bool]] = {
-    "exact": lambda rule, expected, got: equal(expected, got),
+    "exact": lambda rule, expected, got: alike(expected, got),
     "number": _number,
-    "date": lambda rule, expected, got: _as_instant(expected).date() == _as_instant(got).date(),
+    "date": lambda rule, expected, got: read_instant(expected).date() == read_instant(got).date(),
     "time": _time,
     "datetime": _datetime,
     "set": _set,
-    "text": lambda rule, expected, got: equal(expected, got),
+    "text": lambda rule, expected, got: alike(expected, got),
     "any": lambda rule, expected, got: True,
     "one_of": _one_of,
     "regex": _regex,

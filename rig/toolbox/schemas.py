@@ -2,17 +2,21 @@
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterator
-from functools import cache
+from collections.abc import Callable, Collection, Iterator, Mapping
+from datetime import date, datetime, time
+from fractions import Fraction
+from functools import cache, lru_cache
 from itertools import islice
 from typing import Any, Literal, NamedTuple, TypeAlias
+from uuid import UUID
 
 from rig import times
 from rig.calls import Json, JsonObject
+from rig.errors import RigError
 from rig.toolbox.rules import equal, is_match
 from rig.toolbox.spec import Tool, ToolError, quoted
 
-Kind: TypeAlias = Literal["unknown", "missing", "type", "choice", "form"]
+Kind: TypeAlias = Literal["unknown", "undeclared", "missing", "type", "choice", "form"]
 
 
 class SchemaFault(NamedTuple):
@@ -71,21 +75,47 @@ def with_texts(value: Json, change: Callable[[str], str]) -> Json:
 
 
 def schema_faults(schema: JsonObject, arguments: Json) -> Iterator[SchemaFault]:
-    """Yield the faults of arguments that are given, in their order, then the required ones that are missing.
+    """Yield the faults of arguments in their order, then the required ones that are missing.
 
-    `schema` is a tool's, of type object. Null for an optional argument means that it is not given.
+    `schema` is a tool's, of type object. Null for an optional argument means that it is absent. An argument
+    that the schema neither declares nor excludes is "undeclared".
     """
     if not isinstance(arguments, dict):
         yield SchemaFault("type", "arguments", "an object", arguments, arguments)
         return
+    properties, required = schema.get("properties", {}), schema.get("required", ())
+    others = schema.get("additionalProperties", True)
     for name, value in arguments.items():
-        if name not in schema["properties"]:
+        if value is None and name not in required and name in properties:
+            continue
+        if name in properties:
+            yield from _schema_fault(properties[name], name, value, schema)
+        elif "patternProperties" in schema or isinstance(others, dict):
+            continue  # as the whole schema says
+        elif others is False:
             yield SchemaFault("unknown", name, "no such argument", value, value)
-        elif value is not None or name in schema["required"]:
-            yield from _schema_fault(schema["properties"][name], name, value)
-    for name in schema["required"]:
+        else:
+            yield SchemaFault("undeclared", name, "no declared argument", value, value)
+    for name in required:
         if name not in arguments:
             yield SchemaFault("missing", name, "to be given", None, None)
+    if schema.keys() - _PLAIN or isinstance(others, dict):
+        yield from _whole_fault(schema, with_nulls_absent(schema, arguments))
+
+
+def with_nulls_absent(schema: JsonObject, arguments: JsonObject) -> JsonObject:
+    """Return arguments without the optional ones that are null, which stands for their absence."""
+    required = schema.get("required", ())
+    return {name: value for name, value in arguments.items() if value is not None or name in required}
+
+
+def _whole_fault(schema: JsonObject, arguments: JsonObject) -> Iterator[SchemaFault]:
+    """Yield what a schema says of its arguments together, in words that apply to no one of them."""
+    together = {word: value for word, value in schema.items() if word not in _PLAIN or word == "$defs"}
+    listed = dict.fromkeys(schema.get("properties", {}), True)
+    rest = {"additionalProperties": schema.get("additionalProperties", True), "properties": listed}
+    for error in islice(faults(arguments, {**together, **rest}), 1):
+        yield SchemaFault("choice", "arguments", f"as declared ({_cut(error.message)})", arguments, arguments)
 
 
 def kind_of(value: Json) -> str:
@@ -97,14 +127,16 @@ def kind_of(value: Json) -> str:
     )
 
 
-def _schema_fault(schema: JsonObject, name: str, value: Json) -> Iterator[SchemaFault]:
-    """Yield the first fault in the value of an argument, if there is any."""
+def _schema_fault(schema: JsonObject, name: str, value: Json, whole: JsonObject) -> Iterator[SchemaFault]:
+    """Yield the first fault in the value of an argument, if there is any. `whole` has the definitions."""
     if not _is_flat(schema):
-        errors = validator(schema).iter_errors(value)
+        definitions = {"$defs": whole["$defs"]} if "$defs" in whole else {}
+        errors = faults(value, {**schema, **definitions})
         for error in sorted(errors, key=lambda error: list(map(str, error.absolute_path)))[:1]:
             where = "".join(f".{step}" for step in error.absolute_path)
-            text = error.message if len(error.message) <= _LONGEST else f"{error.message[:_LONGEST]}…"
-            yield SchemaFault("choice", name, f"as declared ({name}{where}: {text})", value, value)
+            yield SchemaFault(
+                "choice", name, f"as declared ({name}{where}: {_cut(error.message)})", value, value
+            )
         return
     form = times.FORMS.get(schema.get("x-format", ""))
     has_bounds = not isinstance(value, bool) and ("minimum" in schema or "maximum" in schema)
@@ -118,10 +150,57 @@ def _schema_fault(schema: JsonObject, name: str, value: Json) -> Iterator[Schema
     elif form is not None and isinstance(value, str) and not times.read_or_none(value, form.pattern):
         yield SchemaFault("form", name, form.words, value, value)
     elif "items" in schema and isinstance(value, list):
-        elements = (fault for element in value for fault in _schema_fault(schema["items"], name, element))
+        elements = (
+            fault for element in value for fault in _schema_fault(schema["items"], name, element, whole)
+        )
         for fault in islice(elements, 1):
             needed = _words(schema) if fault.kind == "type" else fault.needed
             yield fault._replace(needed=needed, value=value)
+
+
+def misformed(schema: JsonObject, value: Json, name: str = "it") -> Iterator[str]:
+    """Yield each text that is not what the `format` of its schema says: only that, not other faults."""
+    if isinstance(value, dict):
+        for inner, of in schema.get("properties", {}).items():
+            if inner in value and isinstance(of, dict):
+                yield from misformed(of, value[inner], inner)
+    elif isinstance(value, list) and isinstance(schema.get("items"), dict):
+        for element in value:
+            yield from misformed(schema["items"], element, name)
+    elif isinstance(value, str) and (form := _FORMATS.get(schema.get("format", ""))) is not None:
+        words, read = form
+        try:
+            read(value)
+        except ValueError:
+            yield f"{name} is {value!r}, which is not {words}"
+
+
+def _day(text: str) -> object:
+    # `fromisoformat` also reads 20250309 and 2025-W10-7, which JSON Schema's date is not.
+    if len(text) != len("2025-03-09") or text[4] != "-":
+        raise ValueError("another form")
+    return date.fromisoformat(text)
+
+
+def _address(text: str) -> object:
+    user, _, host = text.rpartition("@")
+    if not (user and host) or " " in text:
+        raise ValueError("no address")
+    return user, host
+
+
+_FORMATS: Mapping[str, tuple[str, Callable[[str], object]]] = {
+    "date": ("a date as in 2025-03-09", _day),
+    "date-time": ("a date and time as in 2025-03-09T14:30:00Z", datetime.fromisoformat),
+    "time": ("a time as in 14:30:00", time.fromisoformat),
+    "email": ("an e-mail address", _address),
+    "uuid": ("a UUID", UUID),
+}
+"""Formats of JSON Schema: what they are in words, and what reads them or raises ValueError."""
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
 def _words(schema: JsonObject) -> str:
@@ -137,6 +216,20 @@ def _is_a(needed: _Type, value: Json) -> bool:
     return isinstance(value, needed.python) and (needed.python is bool or not isinstance(value, bool))
 
 
+_PLAIN = frozenset(
+    (
+        "type",
+        "properties",
+        "required",
+        "additionalProperties",
+        "$defs",
+        "title",
+        "description",
+        "default",
+        "examples",
+    )
+)
+"""Words of parameters that say something of one argument alone, or nothing."""
 _FLAT = frozenset(
     ("type", "items", "enum", "minimum", "maximum", "description", "x-format", "format", "title", "default")
 )
@@ -148,38 +241,83 @@ def _is_flat(schema: JsonObject) -> bool:
     return plain and ("items" not in schema or _is_flat(schema["items"])) and schema["type"] != "null"
 
 
-def validator(schema: JsonObject, *, whole_patterns: bool = False) -> Any:
-    """Return a validator of JSON Schema (`jsonschema`'s) that limits the time of patterns.
-
-    With `whole_patterns`, patterns have to begin with ^ and end with $ and match whole texts, as grammars
-    enforce them; Python's `$` would let a final line break through.
-    """
-    return _validator_class(whole_patterns)(schema)
+def validator(schema: JsonObject) -> Any:
+    """Return `jsonschema`'s validator, which here reads patterns as ECMAScript and limits their time."""
+    return _validator_class()(schema)
 
 
 def fits(value: Json, schema: JsonObject) -> bool:
-    """Return whether a value fits a schema whose patterns match whole texts."""
-    return bool(validator(schema, whole_patterns=True).is_valid(value))
+    """Return whether a value fits a schema."""
+    return next(faults(value, schema), None) is None
+
+
+def faults(value: Json, schema: JsonObject) -> Iterator[Any]:
+    """Yield the errors that `jsonschema` finds in a value."""
+    try:
+        yield from validator(schema).iter_errors(value)
+    except RecursionError as error:
+        raise RigError("a value is nested too deeply for its schema") from error
+
+
+_ECMASCRIPT = re.compile(r"\\(?:[dDwW]|.)|\[\^?\]?|\]|\$|\.", re.DOTALL)
+_OUTSIDE = {"$": r"\Z", ".": r"[^\n\r\u2028\u2029]"}
+_CLASSES = {"d": "0-9", "w": "A-Za-z0-9_"}
+
+
+@lru_cache(maxsize=4096)
+def as_python(pattern: str) -> str:
+    """Return an ECMAScript pattern as `regex` has it: $ is the very end, digits and letters are ASCII."""
+    is_inside = False
+
+    def rewritten(match: re.Match[str]) -> str:
+        nonlocal is_inside
+        text = match[0]
+        if text[0] == "[":
+            was_inside, is_inside = is_inside, True
+            return f"\\{text}" if was_inside else text
+        if text == "]":
+            is_inside = False
+        elif text in _OUTSIDE and not is_inside:
+            return _OUTSIDE[text]
+        elif text[0] == "\\" and (members := _CLASSES.get(text[1].lower())):
+            if text[1].islower():
+                return members if is_inside else f"[{members}]"
+            return text if is_inside else f"[^{members}]"
+        return text
+
+    return _ECMASCRIPT.sub(rewritten, pattern)
+
+
+def _pattern(_: Any, pattern: str, value: Any, __: Any) -> Iterator[Any]:
+    from jsonschema import ValidationError
+
+    if isinstance(value, str) and not is_match(as_python(pattern), value, whole=False):
+        yield ValidationError(f"{quoted(value)!r} does not match {pattern!r}")
+
+
+def _multiple(_: Any, step: float, value: Any, __: Any) -> Iterator[Any]:
+    """As decimals, since 0.3 is a multiple of 0.1; binary fractions are not."""
+    from jsonschema import ValidationError
+
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        exact, of = (
+            Fraction(number if isinstance(number, int) else repr(number)) for number in (value, step)
+        )
+        if exact % of:
+            yield ValidationError(f"{value!r} is not a multiple of {step!r}")
 
 
 @cache
-def _validator_class(whole_patterns: bool) -> Any:
-    from jsonschema import Draft202012Validator, ValidationError  # loaded only for such tools
+def _validator_class() -> Any:
+    from jsonschema import Draft202012Validator  # loaded only for such tools
     from jsonschema.validators import extend
 
-    def pattern(_: Any, needed: str, value: Any, __: Any) -> Iterator[ValidationError]:
-        if not isinstance(value, str):
-            return
-        if whole_patterns and not is_match(needed[1:-1], value):
-            yield ValidationError(f"{value!r} does not have the form that is asked for")
-        elif not whole_patterns and not is_match(needed, value, whole=False):
-            yield ValidationError(f"{value!r} does not match {needed!r}")
-
-    return extend(Draft202012Validator, {"pattern": pattern})  # type: ignore[no-untyped-call]
+    words = {"pattern": _pattern, "multipleOf": _multiple}
+    return extend(Draft202012Validator, words)  # type: ignore[no-untyped-call]
 
 
 _ORDER: dict[Kind, int] = {"unknown": 0, "missing": 1, "type": 2, "choice": 2}
-"""Which fault is reported first. The form of a text is left for the tool to check."""
+"""Which fault is reported first. Forms of texts and undeclared arguments are left for the tool to check."""
 
 
 def check(tool: Tool, arguments: JsonObject) -> JsonObject:
@@ -190,17 +328,20 @@ def check(tool: Tool, arguments: JsonObject) -> JsonObject:
     refusal = refused(tool, arguments)
     if refusal is not None:
         raise ToolError(refusal)
-    required = tool.parameters["required"]
-    return {name: value for name, value in arguments.items() if value is not None or name in required}
+    return with_nulls_absent(tool.parameters, arguments)
 
 
-def refused(tool: Tool, arguments: Json) -> str | None:
-    """Return why a tool's schema refuses arguments, in words for the model; None if they fit."""
-    faults = [fault for fault in schema_faults(tool.parameters, arguments) if fault.kind in _ORDER]
-    if not faults:
+def refused(tool: Tool, arguments: Json, *, undeclared: bool = False) -> str | None:
+    """Return why a tool's schema refuses arguments, in words for the model; None if they fit.
+
+    With `undeclared`, those are refused, too, that the schema neither declares nor excludes.
+    """
+    order = {**_ORDER, "undeclared": 0} if undeclared else _ORDER
+    unfit = [fault for fault in schema_faults(tool.parameters, arguments) if fault.kind in order]
+    if not unfit:
         return None
-    kind, name, needs, value, culprit = min(faults, key=lambda fault: _ORDER[fault.kind])
-    if kind == "unknown":
+    kind, name, needs, value, culprit = min(unfit, key=lambda fault: order[fault.kind])
+    if kind in ("unknown", "undeclared"):
         takes = ", ".join(tool.parameters["properties"]) or "none"
         return f"{tool.name} has no argument '{quoted(name)}'; it takes {takes}."
     if kind == "missing":

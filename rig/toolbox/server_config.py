@@ -14,15 +14,22 @@ from pathlib import Path, PurePosixPath
 from typing import Literal, TypeAlias, get_args
 
 from rig.calls import JsonObject
-from rig.documents import DocumentPart, read
+from rig.documents import LARGEST_JSON, DocumentPart, from_json
 from rig.errors import RigError
-from rig.files import write
+from rig.files import read_text, write
 from rig.opening import COMMAND
 
 CONFIG = "mcp.json"
 _PROGRAMS = (".js", ".mjs", ".cjs", ".ts", ".py", ".jar", ".rb", ".php", ".sh", ".exe", ".wasm")
 """Endings of files that are programs, not data to work on."""
-_VARIABLE = re.compile(r"\$\{(?:env:)?(\w+)\}")
+_NAMES = ("mcpServers", "servers", "context_servers")
+"""What Claude, Cursor, Cline and LM Studio call the servers; what VS Code does; what Zed does."""
+_URLS = ("url", "serverUrl", "httpUrl")
+_VARIABLE = re.compile(r"\$\{([^{}]*)\}")
+_COMMENT = re.compile(r'("(?:[^"\\]++|\\.)*+"?)|//[^\n]*|/\*(?:.*?\*/|.*\Z)', re.DOTALL)
+_TRAILING = re.compile(r'("(?:[^"\\]++|\\.)*+"?)|,(?=\s*[}\]])', re.DOTALL)
+"""A text, which stays, or what JSON does not have: a comment, or a comma after the last item."""
+_LARGEST_ENVIRONMENT = 1 << 20
 _SETTING = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
 
 Restart: TypeAlias = Literal["turn", "never", "replay"]
@@ -37,7 +44,8 @@ class Server:
     """How a server is started, and the `state` that it works on, as paths in the folder.
 
     `unseen` are patterns of paths that are not compared. `volatile` are JSON pointers to parts of each tool's
-    answers that are not compared. `listing` is the hash of what it lists, if that is known.
+    answers that are not compared. `listing` is the hash of what it lists, if that is known. `shared` are
+    paths elsewhere that it may read.
     """
 
     name: str
@@ -49,45 +57,88 @@ class Server:
     unseen: tuple[str, ...] = ()
     volatile: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     listing: str = ""
+    shared: tuple[str, ...] = ()
+    start_seconds: float = 60.0
 
 
 def read_config(folder: Path, *, is_started: bool = True) -> dict[str, Server]:
     """Read the servers in a folder's mcp.json, by name. Raises RigError, with the place.
 
-    Variables may be missing if no server `is_started`.
+    Servers that are disabled or behind a URL are left out. Variables may be missing unless one `is_started`.
     """
-    file = folder / CONFIG
-    document = read(file)[0]
-    outer = document.fields()
-    inner = next((outer[name] for name in ("mcpServers", "servers") if name in outer), None)
-    if inner is None:
-        raise document.fault("names no servers: needs `mcpServers`, an object with a server under each name")
+    inner = _entries(folder)
     servers = {
         name: _server(name, part, folder, is_started)
         for name, part in inner.fields().items()
-        if not ("disabled" in part.fields() and part.fields()["disabled"].flag())
+        if not (_is_disabled(part) or _is_remote(part))
     }
     if not servers:
-        raise inner.fault("names no server")
+        text = " that rig can start: a server needs a command and speaks over stdio" if remote(folder) else ""
+        raise inner.fault(f"names no server{text}")
     return servers
 
 
-def _server(name: str, part: DocumentPart, folder: Path, is_started: bool) -> Server:
+def remote(folder: Path) -> list[str]:
+    """Return the names of the servers in a folder's mcp.json that are behind a URL. Raises RigError."""
+    parts = _entries(folder).fields()
+    return [name for name, part in parts.items() if not _is_disabled(part) and _is_remote(part)]
+
+
+def _entries(folder: Path) -> DocumentPart:
+    """Return the object that holds the servers, in whatever form an editor writes it. Raises RigError."""
+    file = folder / CONFIG
+    text = read_text(file, LARGEST_JSON).removeprefix("\ufeff")
+    for pattern in (_COMMENT, _TRAILING):
+        text = pattern.sub(lambda match: match[1] or " " + "\n" * match[0].count("\n"), text)
+    document = DocumentPart(from_json(text, str(file)), file)
+    outer = document.fields()
+    if "mcp" in outer:  # in the settings of VS Code
+        outer |= outer["mcp"].fields()
+    inner = next((outer[name] for name in _NAMES if name in outer), None)
+    if inner is None:
+        raise document.fault("names no servers: needs `mcpServers`, an object with a server under each name")
+    return inner
+
+
+def _is_disabled(part: DocumentPart) -> bool:
     fields = part.fields()
+    return ("disabled" in fields and fields["disabled"].flag()) or (
+        "enabled" in fields and not fields["enabled"].flag()
+    )
+
+
+def _is_remote(part: DocumentPart) -> bool:
+    fields = part.fields()
+    return "command" not in fields and any(name in fields for name in _URLS)
+
+
+def _server(name: str, part: DocumentPart, folder: Path, is_started: bool) -> Server:
+    fields = {key: value for key, value in part.fields().items() if value.value is not None}
     if "command" not in fields:
         raise part.fault("needs a command; rig only speaks to servers that it starts itself, over stdio")
-    env = fields["env"].fields() if "env" in fields and fields["env"].value else {}
-    environment = {key: _filled(value, folder, is_started) for key, value in env.items()}
-    args = [_filled(word, folder, is_started) for word in fields["args"].items()] if "args" in fields else []
+    command = fields["command"]
+    if isinstance(command.value, dict):  # Zed's older form
+        inner = command.fields()
+        fields = {**fields, **inner}
+        if "path" not in inner:
+            raise command.fault("needs a path")
+        command = inner["path"]
+    words = list(command.items()) if isinstance(command.value, list) else [command]
+    words += fields["args"].items() if "args" in fields else ()
+    program, *args = [_filled(word, folder, is_started) for word in words] or [""]
+    if not program:
+        raise command.fault("needs the name or path of a program")
+    environment = _environment(fields, folder, is_started)
     state = tuple(_inside(path) for path in fields["state"].items()) if "state" in fields else ()
     restart = fields["restart"].text() if "restart" in fields else "turn"
     if restart not in get_args(Restart):
         raise fields["restart"].fault(f"is one of {', '.join(get_args(Restart))}, not {restart!r}")
-    seconds = fields["seconds"].value if "seconds" in fields else 30.0
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= 3600:
-        raise fields["seconds"].fault("needs a number of seconds up to 3600")
     volatile = fields["volatile"].fields() if "volatile" in fields else {}
     shared = fields["shared"].texts() if "shared" in fields else []
+    if "cwd" in fields:
+        # Its files are found from there; it works in the folder of its state nevertheless.
+        base = folder / _filled(fields["cwd"], folder, is_started)
+        args = [str(base / word) if (base / word).is_file() else word for word in args]
     for word in (*args, *environment.values()):
         if (path := _worked_on(word, folder, state)) is not None and str(path) not in shared:
             raise part.fault(
@@ -96,24 +147,77 @@ def _server(name: str, part: DocumentPart, folder: Path, is_started: bool) -> Se
             )
     return Server(
         name,
-        (_filled(fields["command"], folder, is_started), *args),
+        (program, *args),
         environment,
         state,
         restart,  # type: ignore[arg-type]
-        float(seconds),
+        _seconds(fields, "seconds", 30.0),
         tuple(fields["ignore"].texts()) if "ignore" in fields else (),
         {tool: tuple(pointers.texts()) for tool, pointers in volatile.items()},
         fields["listing"].text() if "listing" in fields else "",
+        tuple(shared),
+        _seconds(fields, "start_seconds", 60.0),
     )
 
 
+def _seconds(fields: Mapping[str, DocumentPart], name: str, default: float) -> float:
+    value = fields[name].value if name in fields else default
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 3600:
+        raise fields[name].fault("needs a number of seconds up to 3600")
+    return float(value)
+
+
+def _environment(fields: Mapping[str, DocumentPart], folder: Path, is_started: bool) -> dict[str, str]:
+    """Return what `envFile` and `env` name, where `env` wins. Raises RigError, with the place."""
+    environment: dict[str, str] = {}
+    if "envFile" in fields and is_started:
+        file = folder / _filled(fields["envFile"], folder, is_started)
+        for line in read_text(file, _LARGEST_ENVIRONMENT).splitlines():
+            name, equals, value = line.strip().removeprefix("export ").partition("=")
+            if equals and re.fullmatch(r"\w+", name.strip()):
+                value = value.strip()
+                is_quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "'\""
+                environment[name.strip()] = value[1:-1] if is_quoted else value
+    named = fields["env"].fields() if "env" in fields else {}
+    return environment | {
+        key: _filled(value, folder, is_started) for key, value in named.items() if value.value is not None
+    }
+
+
 def _filled(part: DocumentPart, folder: Path, is_started: bool) -> str:
-    """Return a text with each `${…}` replaced by the folder or an environment variable. Raises RigError."""
-    text = part.text().replace("${workspaceFolder}", str(folder))
-    for name in _VARIABLE.findall(text):
-        if is_started and name not in os.environ:
-            raise part.fault(f"${{{name}}} is not set in your environment; set it, or write its value")
-    return _VARIABLE.sub(lambda match: os.environ.get(match[1], match[0]), text)
+    """Return a text with each `${…}` replaced by what it stands for. Raises RigError.
+
+    A number, true and false are texts as JSON writes them.
+    """
+    value = part.value
+    text = value if isinstance(value, str) else json.dumps(value)
+    if isinstance(value, dict | list | None) or "\0" in text:
+        raise part.fault("needs a text without null characters")
+    places = {
+        "workspaceFolder": str(folder),
+        "userHome": str(Path.home()),
+        "pathSeparator": os.sep,
+        "/": os.sep,
+    }
+
+    def filled(match: re.Match[str]) -> str:
+        name = match[1]
+        if name in places:
+            return places[name]
+        kind, _, rest = name.partition(":")
+        variable, _, default = (rest if kind == "env" else name).partition(":-")
+        if re.fullmatch(r"\w+", variable):
+            value = os.environ.get(variable, default or None)
+            if value is None and is_started:
+                raise part.fault(f"{match[0]} is not set in your environment; set it, or write its value")
+            return match[0] if value is None else value
+        if not is_started:
+            return match[0]
+        example = re.sub(r"\W", "_", rest or name).upper()
+        why = "which your editor asks you for" if kind == "input" else "which rig does not know"
+        raise part.fault(f"{match[0]}, {why}; write ${{env:{example}}}, and set that in your environment")
+
+    return _VARIABLE.sub(filled, text)
 
 
 def _inside(part: DocumentPart) -> str:
@@ -212,8 +316,9 @@ def write_config(folder: Path, servers: Mapping[str, Server], copied: Mapping[st
             else:
                 folder.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(place, folder / name)
-    except (OSError, shutil.Error) as error:
-        raise RigError(f"{folder}: the state cannot be copied: {error}") from error
+    except (OSError, shutil.Error, RecursionError) as error:
+        reason = "its folders lie too deep" if isinstance(error, RecursionError) else str(error)
+        raise RigError(f"{folder}: the state cannot be copied: {reason}") from error
     default = asdict(Server("", ()))
     keys = {"environment": "env", "unseen": "ignore"}
     config: JsonObject = {}

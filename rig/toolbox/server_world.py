@@ -10,7 +10,7 @@ import json
 import re
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC
 from functools import cached_property
@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from rig import times
+from rig.budget import parse_json
 from rig.calls import Json, JsonObject
+from rig.folders import empty, open_folder
 from rig.options import Answers
 from rig.toolbox import state
 from rig.toolbox.cassette import NOT_RECORDED, Cassette, RecordedCall, Redact, normalized
@@ -84,8 +86,9 @@ class Servers:
     def start(self, name: str, place: Path, now: float) -> McpClient:
         """Start a server on the files at `place`. Raises Unavailable if it does not start, or has changed."""
         server, root, temporary = self.servers[name], place / "state", place / "temporary"
-        state.remove(temporary)
-        temporary.mkdir(parents=True)
+        temporary.mkdir(parents=True, exist_ok=True)
+        with open_folder(temporary) as handle:
+            empty(handle)
         words = [own_path(word, self.folder, server.state, root) for word in server.command[1:]]
         named = {
             key: own_path(value, self.folder, server.state, root) for key, value in server.environment.items()
@@ -95,8 +98,10 @@ class Servers:
         clock = dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), f"@{now:.0f} +0000")
         dated = {**clock, "SOURCE_DATE_EPOCH": f"{now:.0f}", **named}
         try:
-            command = confined(program, place, network=self.network)
-            client = McpClient(command, root, environment(program[0], root, temporary, dated), server.seconds)
+            shared = [self.folder / path for path in server.shared]
+            command = confined(program, (root, temporary), network=self.network, shared=shared)
+            own = environment(program[0], root, temporary, dated)
+            client = McpClient(command, root, own, server.seconds, server.start_seconds)
             if name not in self.listings:
                 self.listings[name] = client.listing()
                 if server.listing not in ("", sha256_of_listing(self.listings[name])):
@@ -106,7 +111,10 @@ class Servers:
                         " import it again with `rig tools import`"
                     )
         except McpServerFault as fault:
-            raise Unavailable(f"the server {name} {fault}; try its command: {' '.join(program)}") from fault
+            raise Unavailable(
+                f"the server {name} {fault}; try its command: {' '.join(program)} (here it sees its program's"
+                " folder and its state; `shared` in mcp.json names more)"
+            ) from fault
         return client
 
 
@@ -123,8 +131,11 @@ CREATE TABLE database_rows (
     file TEXT NOT NULL, in_table TEXT NOT NULL, row TEXT NOT NULL, copies INTEGER NOT NULL,
     PRIMARY KEY (file, in_table, row)
 );
-CREATE TABLE server_state (id INTEGER PRIMARY KEY CHECK (id = 1), manifest TEXT NOT NULL, recorded TEXT);
+CREATE TABLE server_state (
+    id INTEGER PRIMARY KEY CHECK (id = 1), manifest TEXT NOT NULL, recorded TEXT, calls_sha256 TEXT NOT NULL
+);
 CREATE TABLE server_calls (number INTEGER PRIMARY KEY, call TEXT NOT NULL, acts INTEGER NOT NULL);
+CREATE INDEX server_calls_by_call ON server_calls (call);
 """
 
 
@@ -143,7 +154,9 @@ class ServerWorld(World):
         cassette = servers.cassette
         recorded = None if cassette is None else cassette.state
         base = {} if servers.answers == "replay" else servers.base
-        self.database.table("server_state").insert({"id": 1, "manifest": "{}", "recorded": recorded})
+        self.database.table("server_state").insert(
+            {"id": 1, "manifest": "{}", "recorded": recorded, "calls_sha256": ""}
+        )
         self._show(base)
 
     def atomic(self) -> AbstractContextManager[object]:
@@ -250,29 +263,42 @@ class ServerWorld(World):
         if self._servers.replays:
             self._repeat()
         else:
-            self._files.put(self._manifest(), self._seconds())
+            self._put(self._manifest())
         self._at = self._moment()
 
     def _repeat(self) -> None:
         """Make the calls that led here again, starting from the initial files."""
         _end_all(self._clients)
-        self._files.put(self._servers.base, self._seconds())
+        self._put(self._servers.base)
         for call, _ in self._calls():
-            request = json.loads(call)
+            request = parse_json(call)
             self._call(request["server"], request["tool"], request["arguments"])
         if self._servers.answers == "live-misses":
             self._take_in()
         else:
-            self._files.put(self._manifest(), self._seconds())
+            self._put(self._manifest())
 
     @cached_property
     def _files(self) -> Files:
         return Files(self._place / "state", self._servers.depot)
 
+    @contextmanager
+    def _frozen(self) -> Iterator[None]:
+        """A block in which no server runs."""
+        with ExitStack() as stack:
+            for client in self._clients.values():
+                stack.enter_context(client.frozen())
+            yield
+
+    def _put(self, manifest: Manifest) -> None:
+        with self._frozen():
+            self._files.put(manifest, self._seconds())
+
     def _take_in(self) -> None:
         """Record what the files hold now."""
-        manifest = self._files.take()
-        self._files.age(manifest, self._seconds())
+        with self._frozen():
+            manifest = self._files.take()
+            self._files.age(manifest, self._seconds())
         self._show(manifest)
 
     def _show(self, manifest: Manifest) -> None:
@@ -297,6 +323,8 @@ class ServerWorld(World):
 
     def _note(self, call: str, route: ToolDeclaration, after: str | None) -> None:
         self.database.table("server_calls").insert({"call": call, "acts": int(route.action)})
+        chain = f"{self._row('calls_sha256')} {call}"
+        self._set("calls_sha256", hashlib.sha256(chain.encode()).hexdigest())
         if after is not None:
             self._set("recorded", after)
         else:
@@ -304,13 +332,13 @@ class ServerWorld(World):
 
     def _moment(self) -> tuple[object, ...]:
         """Return what files and processes must agree with: the clock, the files, and the calls so far."""
-        return self._seconds(), self._row("manifest"), tuple(self._calls())
+        return self._seconds(), self._row("manifest"), self._row("calls_sha256")
 
     def _seconds(self) -> float:
         return self.now.replace(tzinfo=UTC).timestamp()
 
     def _manifest(self) -> dict[str, PathState]:
-        return {path: PathState(*entry) for path, entry in json.loads(self._row("manifest") or "{}").items()}
+        return {path: PathState(*entry) for path, entry in parse_json(self._row("manifest") or "{}").items()}
 
     def _calls(self) -> Iterator[tuple[str, int]]:
         yield from self.database.execute("SELECT call, acts FROM server_calls ORDER BY number").fetchall()
@@ -365,7 +393,7 @@ def _part(part: JsonObject) -> Json:
     if kind == "text" and isinstance(text, str):
         if text.lstrip()[:1] in ("{", "["):
             try:
-                value = json.loads(text, parse_constant=lambda name: name)
+                value = parse_json(text, parse_constant=lambda name: name)
             except (ValueError, RecursionError):
                 return text
             return value if isinstance(value, dict | list) else text

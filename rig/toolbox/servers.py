@@ -23,9 +23,9 @@ from rig.files import read_bytes, temporary_folder
 from rig.options import Answers
 from rig.paths import real
 from rig.toolbox.cassette import Cassette, redactor, restorer
-from rig.toolbox.isolation import without_network, writes_elsewhere
-from rig.toolbox.listing import NAME, Listing, ToolDeclaration, listing_of, read_listing
-from rig.toolbox.server_config import CONFIG, Server, read_config, server_of, write_config
+from rig.toolbox.isolation import sandbox
+from rig.toolbox.listing import NAME, Listing, listing_of, read_listing
+from rig.toolbox.server_config import CONFIG, Server, read_config, remote, server_of, write_config
 from rig.toolbox.server_world import Servers, ServerWorld, sha256_of_listing
 from rig.toolbox.spec import FREE_TEXT
 from rig.toolbox.toolbox import Toolbox
@@ -52,7 +52,8 @@ def use_of(values: Mapping[str, Json]) -> ServerUse:
 
 def holds_servers(place: Path) -> bool:
     """Return whether a folder names servers."""
-    return (place / CONFIG).is_file() and b'"command"' in read_bytes(place / CONFIG)
+    names = (b'"command"', b'"url"', b'"serverUrl"', b'"httpUrl"')
+    return (place / CONFIG).is_file() and any(name in read_bytes(place / CONFIG) for name in names)
 
 
 def load_servers(place: Path, use: ServerUse, suites: tuple[Path, ...], sha256: str, file: Path) -> Toolbox:
@@ -71,22 +72,24 @@ def load_servers(place: Path, use: ServerUse, suites: tuple[Path, ...], sha256: 
     way = use.answers, use.network, cassette, redactor(hidden, use.redacted), restorer(hidden)
     servers = Servers(place, config, _folder_once(), *way)
     if file.is_file():
-        tools = read_listing(file).tools
+        listing = read_listing(file)
     elif cassette is not None:
         listed = {name: of["tools"] for name, of in cassette.listings.items()}
-        tools = _declared(place / CASSETTE, listed).tools
+        listing = _declared(place / CASSETTE, listed)
     else:
-        tools = _asked(servers, place / CONFIG).tools
-    return _toolbox(place.name, servers, tools, suites, sha256)
+        listing = _asked(servers, place / CONFIG)
+    far = (f"the server {name} is behind a URL, and rig only starts its own" for name in remote(place))
+    listing = replace(listing, left_out=(*far, *listing.left_out))
+    return _toolbox(place.name, servers, listing, suites, sha256)
 
 
 def of_command(text: str, use: ServerUse) -> Toolbox:
     """Return the toolbox of `mcp:COMMAND`, on copies of the files and folders it names. Raises RigError."""
     servers, _ = _of_command(text, use)
-    tools = _asked(servers, Path(text)).tools
-    content = json.dumps([text, [tool.as_json() for tool in tools]])
+    listing = _asked(servers, Path(text))
+    content = json.dumps([text, [tool.as_json() for tool in listing.tools]])
     (name,) = servers.servers
-    return _toolbox(name, servers, tools, (), hashlib.sha256(content.encode()).hexdigest())
+    return _toolbox(name, servers, listing, (), hashlib.sha256(content.encode()).hexdigest())
 
 
 def imported(text: str, use: ServerUse, folder: Path) -> tuple[Listing, Callable[[], None]]:
@@ -131,9 +134,8 @@ class _ServerToolbox(Toolbox):
     servers: Servers
 
 
-def _toolbox(
-    name: str, servers: Servers, tools: Sequence[ToolDeclaration], suites: tuple[Path, ...], sha256: str
-) -> Toolbox:
+def _toolbox(name: str, servers: Servers, listing: Listing, suites: tuple[Path, ...], sha256: str) -> Toolbox:
+    tools = listing.tools
     first = next(iter(servers.servers))
     routes = {of.name: replace(of, server=of.server or first, tool=of.tool or of.name) for of in tools}
     for tool, route in routes.items():
@@ -150,6 +152,7 @@ def _toolbox(
         texts=(FREE_TEXT,),
         sha256=sha256,
         fingerprint=_fingerprint(servers),
+        left_out=listing.left_out,
     )
     toolbox.servers = servers
     return toolbox
@@ -166,11 +169,12 @@ def _fingerprint(servers: Servers) -> JsonObject:
     if servers.cassette is not None:
         parts["cassette_sha256"] = hashlib.sha256(read_bytes(servers.folder / CASSETTE)).hexdigest()
     if servers.answers != "replay":
-        closed = not servers.network and without_network() is not None
+        _, left = sandbox(network=servers.network)
         listed = {name: sha256_of_listing(of) for name, of in servers.listings.items()}
         pinned = {name: server.listing for name, server in servers.servers.items()}
-        parts["server_network"] = "none" if closed else "open"
-        parts["server_writes"] = "anywhere" if writes_elsewhere() else "own files"
+        parts["server_network"] = "open" if "network" in left else "none"
+        parts["server_writes"] = "anywhere" if "writes" in left else "own files"
+        parts["server_reads"] = "anywhere" if "reads" in left else "programs and own files"
         parts["listing_sha256"] = ", ".join(f"{name} {(pinned | listed)[name]}" for name in servers.servers)
         world = ServerWorld(servers)
         parts["state_sha256"] = world.state
@@ -213,13 +217,12 @@ def _declared(file: Path, listed: Mapping[str, Sequence[JsonObject]]) -> Listing
                     **({"tool": own} if own != name else {}),
                 }
             )
-    return listing_of(DocumentPart({"tools": tools}, file), strict=False)
+    return listing_of(DocumentPart({"tools": tools}, file))
 
 
 def _name(text: str, used: dict[str, int]) -> str:
     """Return a name for a tool that rig accepts and no other tool has."""
-    name = re.sub(r"[^A-Za-z0-9_.-]", "_", text)[:60]
-    own = name = name if NAME.fullmatch(name) else f"_{name}"
+    own = name = "".join(letter if NAME.fullmatch(letter) else "_" for letter in text)[:190] or "_"
     while own in used:
         used[name] += 1
         own = f"{name}_{used[name]}"
@@ -236,10 +239,16 @@ def _folders() -> ExitStack:
 
 
 def _folder_once() -> Callable[[], Path]:
-    """Return a function that makes a folder for the files of servers when it is first called."""
+    """Return a function that makes a folder for the files of servers when it is first called.
+
+    No part of its path begins with a dot, since some servers refuse hidden paths.
+    """
 
     @cache
     def folder() -> Path:
-        return real(_folders().enter_context(temporary_folder(Path(gettempdir()), "rig-servers")))
+        places = (real(Path(place)) for place in (gettempdir(), "/var/tmp", "/tmp"))
+        plain = [place for place in places if place.is_dir() and not re.search(r"/\.", str(place))]
+        directory = plain[0] if plain else Path(gettempdir())
+        return real(_folders().enter_context(temporary_folder(directory, "rig-servers", hidden=False)))
 
     return folder

@@ -22,6 +22,10 @@ from rig.calls import Json, JsonObject
 from rig.errors import RigError
 from rig.toolbox.rules import Rule
 
+NAME_CHARACTER = r"[\w.:/@$+-]"
+NAME_REGEX = rf"{NAME_CHARACTER}{{1,200}}"
+"""What a tool may be called. Models' own forms show where such a name ends."""
+
 
 class ToolError(Exception):
     """A tool's refusal, in words for the model. `upstream` is ToolTalk's text where that differs."""

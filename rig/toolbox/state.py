@@ -16,10 +16,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import BinaryIO, NamedTuple, TypeAlias
 
 from rig.calls import Json
+from rig.databases import names_super_journal, open_own
 from rig.errors import RigError, counted
+from rig.folders import change_mode, empty, folder_of, open_folder, remove
 
 MOST_ENTRIES = 20_000
 MOST_BYTES = 512 << 20
@@ -29,6 +31,8 @@ DEEPEST = 64
 _LONGEST_TEXT = 1 << 14
 """The most characters of a text file that are shown; a longer one is shown as a hash."""
 _MOST_ROWS = 5_000
+_MOST_TEXT = 1 << 26
+"""The most characters of a database's rows that are shown; a generated column can be of any length."""
 _READ_S = 2.0
 _SQLITE = b"SQLite format 3\0"
 BESIDE = re.compile(r"-(wal|shm|journal)$")
@@ -54,14 +58,22 @@ class StateFault(Exception):
     """The files are not ones that a state may hold."""
 
 
-def keep(path: Path, depot: Path) -> str:
+def keep(name: str | Path, depot: Path, folder: int | None = None) -> str:
     """Copy the content of a file into a depot, a folder of contents by hash, and return that hash.
 
-    The file may be changed meanwhile.
+    The file may be changed meanwhile. With `folder`, the name is one in this open folder.
     """
     depot.mkdir(parents=True, exist_ok=True)
     unhashed = depot / f"new-{os.urandom(8).hex()}"
-    _copy(path, unhashed)
+    try:
+        # Without waiting, because the file may have become a pipe.
+        handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+        with open(handle, "rb") as file, unhashed.open("xb") as copy:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise StateFault(f"{name} is neither a file nor a folder")
+            _copy(file, copy)
+    except OSError as error:
+        raise StateFault(f"{Path(name).name} cannot be read: {error.strerror}") from error
     with unhashed.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     os.replace(unhashed, depot / digest)
@@ -69,7 +81,10 @@ def keep(path: Path, depot: Path) -> str:
 
 
 class Files:
-    """The folder that a server works in, with the hashes of its files as last read."""
+    """The folder that a server works in, with the hashes of its files as last read.
+
+    A server may change it at any time. So it is read and changed by handle, and no link is ever followed.
+    """
 
     def __init__(self, root: Path, depot: Path) -> None:
         self.root = root
@@ -79,16 +94,24 @@ class Files:
 
     def take(self) -> Manifest:
         """Return what is in the folder now. Raises StateFault for what no state may hold."""
+        try:
+            with open_folder(self.root) as root:
+                return self._take(root)
+        except OSError as error:
+            raise StateFault(f"its files cannot be read: {error.strerror}") from error
+
+    def _take(self, root: int) -> Manifest:
         manifest: dict[str, PathState] = {}
         seen: dict[str, tuple[tuple[int, ...], str]] = {}
         left = MOST_BYTES
         self._modes = {}
-        for path, status in _walk(self.root):
+        for path, folder, status in _walk(root):
+            name = path.rpartition("/")[2]
             self._modes[path] = stat.S_IMODE(status.st_mode)
             if len(manifest) >= MOST_ENTRIES:
                 raise StateFault(f"there are more than {counted(MOST_ENTRIES, 'file')}")
             if stat.S_ISLNK(status.st_mode):
-                manifest[path] = PathState("link", os.readlink(self.root / path))
+                manifest[path] = PathState("link", os.readlink(name, dir_fd=folder))
             elif stat.S_ISDIR(status.st_mode):
                 manifest[path] = PathState("folder")
             elif stat.S_ISREG(status.st_mode):
@@ -97,7 +120,7 @@ class Files:
                     raise StateFault(f"its files hold more than {MOST_BYTES >> 20} MiB")
                 mark = status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
                 before, digest = self._seen.get(path, ((), ""))
-                digest = digest if before == mark else keep(self.root / path, self._depot)
+                digest = digest if before == mark else keep(name, self._depot, folder)
                 seen[path] = mark, digest
                 manifest[path] = PathState("file", digest, bool(status.st_mode & stat.S_IXUSR))
             else:
@@ -109,64 +132,63 @@ class Files:
         """Make the folder hold exactly this, all dated `now`. Raises StateFault if that fails."""
         for attempt in (1, 2):
             try:
-                current = self.take() if attempt == 1 and self.root.is_dir() else None
-                self._put(manifest, current, now)
-                if self.take() == manifest:
-                    return
+                if not self.root.is_dir() or self.root.is_symlink():
+                    remove(self.root)
+                    self.root.mkdir(parents=True)
+                with open_folder(self.root) as root:
+                    if attempt == 2:
+                        empty(root)
+                    self._put(manifest, self._take(root), root)
+                    self._age(manifest, now, root)
+                    if self._take(root) == manifest:
+                        return
             except (OSError, StateFault):
                 continue
         raise StateFault("its files cannot be put back as they were")
 
-    def _put(self, manifest: Manifest, current: Manifest | None, now: float) -> None:
-        if current is None:
-            remove(self.root)
-            self.root.mkdir(parents=True)
-            self._seen, current = {}, {}
+    def _put(self, manifest: Manifest, current: Manifest, root: int) -> None:
         for path, entry in current.items():
             # Who may read and write is no part of a state, but it can change what calls do.
             mode = 0o755 if entry.executable or entry.kind == "folder" else 0o644
             if entry.kind != "link" and self._modes[path] != mode:
-                (self.root / path).chmod(mode)
+                with folder_of(path, root) as (folder, name):
+                    change_mode(name, mode, folder)
         for path, entry in reversed(list(current.items())):
             if manifest.get(path) != entry and not (entry.kind == "folder" and path in manifest):
-                remove(self.root / path)
+                with folder_of(path, root) as (folder, name):
+                    remove(name, folder)
         for path, entry in manifest.items():
-            target = self.root / path
-            if entry.kind == "folder":
-                if path not in current or current[path].kind != "folder":
-                    remove(target)
-                    target.mkdir()
-            elif current.get(path) != entry:
-                remove(target)
-                if entry.kind == "link":
-                    os.symlink(entry.content, target)
+            before = current.get(path)
+            if before == entry or (before and before.kind == entry.kind == "folder"):
+                continue
+            with folder_of(path, root) as (folder, name):
+                remove(name, folder)
+                if entry.kind == "folder":
+                    os.mkdir(name, dir_fd=folder)
+                elif entry.kind == "link":
+                    os.symlink(entry.content, name, dir_fd=folder)
                 else:
-                    _copy(self._depot / entry.content, target)
-                    target.chmod(0o755 if entry.executable else 0o644)
-        self.age(manifest, now)
+                    handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, dir_fd=folder)
+                    with (self._depot / entry.content).open("rb") as read, open(handle, "wb") as written:
+                        os.fchmod(handle, 0o755 if entry.executable else 0o644)
+                        _copy(read, written)
 
     def age(self, manifest: Manifest, now: float) -> None:
         """Date everything in the folder `now`, so that no answer reveals when it was made."""
-        for path, entry in reversed(list(manifest.items())):
+        with suppress(OSError), open_folder(self.root) as root:
+            self._age(manifest, now, root)
+
+    def _age(self, manifest: Manifest, now: float, root: int) -> None:
+        for path in reversed(list(manifest)):
             before = self._seen.get(path)
-            with suppress(OSError):
-                if entry.kind == "link" or abs((self.root / path).stat().st_mtime - now) < 1:
+            with suppress(OSError), folder_of(path, root) as (folder, name):
+                if abs(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime - now) < 1:
                     continue
-                os.utime(self.root / path, (now, now))
-                after = (self.root / path).lstat()
+                os.utime(name, (now, now), dir_fd=folder, follow_symlinks=False)
+                after = os.stat(name, dir_fd=folder, follow_symlinks=False)
                 if before is not None and before[0][2:] == (after.st_size, after.st_ino):
                     mark = after.st_mtime_ns, after.st_ctime_ns, *before[0][2:]
                     self._seen[path] = mark, before[1]
-
-
-def remove(path: Path) -> None:
-    """Remove whatever is at a path, without following links."""
-    if path.is_dir() and not path.is_symlink():
-        with suppress(OSError):
-            path.chmod(0o755)
-        shutil.rmtree(path, ignore_errors=True)
-    with suppress(FileNotFoundError, IsADirectoryError):
-        path.unlink()
 
 
 def sha256_of(manifest: Manifest) -> str:
@@ -175,36 +197,35 @@ def sha256_of(manifest: Manifest) -> str:
     return hashlib.sha256(lines.encode()).hexdigest()
 
 
-def _walk(root: Path, inside: str = "", depth: int = 0) -> Iterator[tuple[str, os.stat_result]]:
+def _walk(folder: int, inside: str = "", depth: int = 0) -> Iterator[tuple[str, int, os.stat_result]]:
+    """Yield each path below an open folder, with the open folder that it lies in, and its status."""
     if depth > DEEPEST:
         raise StateFault(f"its folders lie deeper than {DEEPEST} levels")
     try:
-        names = sorted(entry.name for entry in os.scandir(root / inside))
+        names = sorted(os.listdir(folder))
     except OSError as error:
         raise StateFault(f"{inside or 'its folder'} cannot be read: {error.strerror}") from error
     for name in names:
         path = f"{inside}/{name}" if inside else name
         try:
-            status = os.lstat(root / path)
+            status = os.stat(name, dir_fd=folder, follow_symlinks=False)
         except OSError:
             continue
-        yield path, status
+        yield path, folder, status
         if stat.S_ISDIR(status.st_mode):
-            yield from _walk(root, path, depth + 1)
+            try:
+                with open_folder(name, folder) as inner:
+                    yield from _walk(inner, path, depth + 1)
+            except OSError as error:
+                raise StateFault(f"{path} cannot be read: {error.strerror}") from error
 
 
-def _copy(source: Path, target: Path) -> None:
+def _copy(read: BinaryIO, written: BinaryIO) -> None:
     """Copy a file's content, sharing its blocks if the file system supports that."""
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)
     try:
-        handle = os.open(source, flags)
-    except OSError as error:
-        raise StateFault(f"{source.name} cannot be read: {error.strerror}") from error
-    with open(handle, "rb") as read, target.open("xb") as written:
-        try:
-            fcntl.ioctl(written.fileno(), _FICLONE, read.fileno())
-        except OSError:
-            shutil.copyfileobj(read, written, 1 << 20)
+        fcntl.ioctl(written.fileno(), _FICLONE, read.fileno())
+    except OSError:
+        shutil.copyfileobj(read, written, 1 << 20)
 
 
 def initial(folder: Path, names: Sequence[str], depot: Path) -> Manifest:
@@ -292,11 +313,16 @@ def _rows(path: str, manifest: Manifest, depot: Path) -> list[tuple[str, str]] |
     folder.mkdir(parents=True)
     for ending in ("", "-wal", "-journal"):
         if (entry := manifest.get(f"{path}{ending}")) is not None and entry.kind == "file":
-            shutil.copyfile(depot / entry.content, folder / f"x{ending}")
-    until = time.monotonic() + _READ_S
+            copy = folder / f"x{ending}"
+            shutil.copyfile(depot / entry.content, copy)
+            if ending == "-journal" and names_super_journal(copy):
+                # SQLite would delete the file of that name, and what the database holds depends on it.
+                remove(folder)
+                return None
+    until, left = time.monotonic() + _READ_S, _MOST_TEXT
     rows: list[tuple[str, str]] = []
     try:
-        with closing(sqlite3.connect(folder / "x")) as database:
+        with closing(open_own(folder / "x")) as database:
             database.execute("PRAGMA trusted_schema = OFF")
             database.set_progress_handler(lambda: time.monotonic() > until, 10_000)
             database.text_factory = lambda raw: raw.decode("utf-8", "backslashreplace")
@@ -307,8 +333,10 @@ def _rows(path: str, manifest: Manifest, depot: Path) -> list[tuple[str, str]] |
                     continue
                 quoted = name.replace('"', '""')
                 for row in database.execute(f'SELECT * FROM "{quoted}"'):
-                    rows.append((name, repr(row)))
-                    if len(rows) > _MOST_ROWS:
+                    text = repr(row)
+                    left -= len(text)
+                    rows.append((name, text))
+                    if len(rows) > _MOST_ROWS or left < 0:
                         return None
     except (sqlite3.Error, ValueError, AttributeError):
         return None

@@ -20,6 +20,9 @@ from rig.toolbox.schemas import check, check_names
 from rig.toolbox.spec import Stuck, Text, Tool, ToolError, Unavailable, quoted
 from rig.toolbox.world import Snapshot, World
 
+LEFT_OUT = "tools_left_out"
+"""The name in a toolbox's fingerprint of the lines on tools that could not be read."""
+
 
 class Toolbox:
     """Tools and everything that others need to know of them. Raises RigError if two have the same name.
@@ -28,7 +31,8 @@ class Toolbox:
     None, else the one at a path. `fill_world` puts what a task brings along into an empty world. `suites` are
     folders of tasks that come with the toolbox; `texts` are kinds of free text beside those of the tools'
     arguments. `sha256` is its hash, if that covers more than its tools. `fingerprint` holds what else can
-    change an answer, as flat JSON values.
+    change an answer, as flat JSON values. `left_out` has a line on each tool that could not be read. With
+    `ignores_extras`, arguments that a true call does not name may have any value, as ToolTalk has it.
     """
 
     def __init__(
@@ -43,9 +47,13 @@ class Toolbox:
         texts: tuple[Text, ...] = (),
         sha256: str = "",
         fingerprint: Mapping[str, Json] | None = None,
+        ignores_extras: bool = False,
+        left_out: tuple[str, ...] = (),
     ) -> None:
         self.name = name
-        self.fingerprint = dict(fingerprint or {})
+        self.ignores_extras = ignores_extras
+        self.left_out = left_out
+        self.fingerprint = {**(fingerprint or {}), **({LEFT_OUT: "; ".join(left_out)} if left_out else {})}
         self._texts = texts
         self._sha256 = sha256
         by_name: dict[str, Tool] = {}

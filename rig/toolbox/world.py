@@ -21,7 +21,9 @@ from typing import Any, ClassVar, Self, TypeAlias
 from sqlite_utils import Database
 
 from rig import times
+from rig.budget import parse_json
 from rig.calls import SESSION_TOKEN, Json
+from rig.databases import in_memory
 from rig.errors import RigError
 from rig.files import read_bytes
 from rig.toolbox.rules import TrueCall
@@ -45,7 +47,7 @@ def encode(value: Json) -> Stored:
 
 def decode(stored: Stored) -> Json:
     """Return the JSON value of a stored form."""
-    return json.loads(stored) if isinstance(stored, bytes) else stored
+    return parse_json(stored) if isinstance(stored, bytes) else stored
 
 
 def value_of(stored: Any) -> Json:
@@ -225,7 +227,7 @@ class World:
         self.database.execute(f"PRAGMA user_version = {self.version}")
 
     def _connect(self) -> None:
-        self._connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
+        self._connection = in_memory(autocommit=True)
         # From Python 3.13 on a connection that is not closed before it is collected is a ResourceWarning.
         weakref.finalize(self, self._connection.close)
         self.database = Database(self._connection, execute_plugins=False)

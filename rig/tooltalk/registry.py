@@ -46,5 +46,6 @@ TOOLTALK = Toolbox(
     fill_world=_fill,
     suites=(CONVERSATIONS / "easy", CONVERSATIONS / "hard"),
     sha256=_SHA256,
+    ignores_extras=True,
 )
 """The 28 tools and their world. Tools are in the order in which ToolTalk documents them: by plugin."""

@@ -5,7 +5,6 @@ each an object by username or place. Only `Account.json` is required.
 """
 
 import calendar
-import json
 import re
 import sqlite3
 import struct
@@ -18,6 +17,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
 from sqlite_utils import Database
 
 from rig import times
+from rig.budget import parse_json
 from rig.calls import Json, JsonObject
 from rig.documents import adapter, parsed
 from rig.errors import RigError
@@ -119,7 +119,7 @@ def fill(database: Database, seeds: Seeds) -> None:
 
 def _read(path: Path, name: str) -> JsonObject:
     try:
-        data = json.loads(read_text(path, MAX_FILE_BYTES), object_pairs_hook=_unique)
+        data = parse_json(read_text(path, MAX_FILE_BYTES), object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
         raise RigError(f"{path}: not JSON: {error}") from error
     return _checked(data, name, str(path))

@@ -5,8 +5,10 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -18,6 +20,7 @@ from typing import Any, NamedTuple
 import gguf
 import numpy as np
 
+from rig.budget import parse_json
 from rig.engine.files.derived import DerivedModel, derive
 from rig.engine.files.header import Tensor, read_header
 from rig.engine.files.info import Origin, inspect
@@ -185,8 +188,10 @@ def _write(
         assert child.stdout is not None
         assert child.stdin is not None
         try:
-            with suppress(BrokenPipeError), child.stdin as stdin:
-                stdin.write(json.dumps(task, default=str))
+            # Its input stays open: where that ends before the work does, this process was killed.
+            with suppress(BrokenPipeError):
+                child.stdin.write(f"{json.dumps(task, default=str)}\n")
+                child.stdin.flush()
             for line in child.stdout:
                 if match := _PROGRESS.search(line):
                     progress(int(match[1]), int(match[2]))
@@ -286,15 +291,24 @@ def run_quantizer(
     return int(C.llama_model_quantize(os.fsencode(source), os.fsencode(target), ctypes.byref(parameters)))
 
 
+def _end_with_starter(target: Path) -> None:
+    """Wait for the end of the input, and remove the unfinished file: who wanted it was killed."""
+    while os.read(sys.stdin.fileno(), 1):  # not by `sys.stdin`, whose lock would be held when Python ends
+        pass
+    shutil.rmtree(target.parent, ignore_errors=True)
+    os._exit(1)
+
+
 if __name__ == "__main__":
     from rig.engine.core.llama import listening
 
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     with listening(lambda text: print(text, end="", flush=text.endswith("\n"))):
-        task = json.load(sys.stdin)
+        task = parse_json(sys.stdin.readline())
         for told in task.pop("recipes"):
             recipe = QuantizeRecipe(**{**told, "matrix": told["matrix"] and Path(told["matrix"])})
             if "target" in task:
+                threading.Thread(target=_end_with_starter, args=(Path(task["target"]),), daemon=True).start()
                 sys.exit(run_quantizer(recipe=recipe, **task))
             print(_NEXT)
             run_quantizer(task["source"], "", recipe=recipe, threads=1, metadata={})

@@ -5,7 +5,6 @@ the calibration conversations makes the importance matrix and the other half scr
 a candidate with the matrix does not seem better than it is.
 """
 
-import json
 import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,8 +15,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
 
+from rig.budget import parse_json
 from rig.calls import JsonObject
-from rig.compare.sequential import SequentialArm
+from rig.compare.early import SequentialArm
 from rig.engine.files.caches import sha256_of
 from rig.engine.files.derived import local_registry, remove
 from rig.engine.files.header import read_header
@@ -141,7 +141,7 @@ class Funnel:
         self._file = folder / "tune.json"
         asked = {"model": sha256_of(base.path), "size": size, "kinds": kinds}
         asked |= {"mixtures": mixtures, "candidates": most, "options": options}
-        asked = json.loads(json_text(asked))  # in the form in which it is read back
+        asked = parse_json(json_text(asked))  # in the form in which it is read back
         self._state: dict[str, Any] = {"asked": asked, "matrix": None, "created": [], "screened": {}}
         if self._file.exists():
             state = read_json(self._file)

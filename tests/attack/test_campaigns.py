@@ -36,7 +36,7 @@ SLICES = {
     "served": 8,
     "authored": 8,
     "calibrated": 8,
-    "stopped": 2,
+    "stopped": 4,
     "options": 8,
     "strays": 8,
 }

@@ -3,11 +3,13 @@
 import json
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from rig.authoring.suite import Maker
 
 PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "author.md").read_text(encoding="utf-8")
 FILE = re.compile(r"`([\w/.-]+\.(?:json|yaml))`[^\n]*:\n\n```\w+\n(.*?)```", re.DOTALL)
@@ -51,6 +53,31 @@ def test_a_folder_is_continued_where_it_was_left(folder: Path, rig: Callable[...
     again = json.loads(rig(*make, "part").out)
     assert again["sha256"] == whole["sha256"]
     assert again["tools"] == whole["tools"]
+
+
+def test_a_folder_is_continued_before_the_first_twenty(
+    folder: Path, rig: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C after some conversations, or before the first."""
+    make = ("author", "--toolbox", "hall", "--scenes", "hall/scenes", "--count", 12, "--json", "-o")
+    whole = json.loads(rig(*make, "whole").out)
+    offer = Maker.offer
+    for stop in (0, 3, 7):
+        left = iter(range(stop))
+
+        def stopping(self: Maker, number: int, attempt: int = 0, left: Iterator[int] = left) -> Any:
+            proposal = offer(self, number, attempt)
+            if proposal is not None and next(left, None) is None:
+                raise KeyboardInterrupt
+            return proposal
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Maker, "offer", stopping)
+            assert rig(*make, "part").code == 130
+        assert len(list((folder / "part").glob("*.json"))) == stop
+    assert json.loads(rig(*make, "part").out) == {**whole, "folder": "part"}
+    for file in (folder / "whole").iterdir():
+        assert file.read_bytes() == (folder / "part" / file.name).read_bytes()
 
 
 @pytest.mark.parametrize("name", ["../x", "a/b", "", ".", "a\nb", "x" * 300])

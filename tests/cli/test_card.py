@@ -14,8 +14,10 @@ import yaml
 from browser import CHROMIUM, Page
 from graded_talks import model, play
 
+from rig.engine.files.registry import load_registry
 from rig.errors import RigError
-from rig.report.model_card import as_html, as_markdown, read_card, sums_fault
+from rig.report.card_check import COMPUTED, DIGEST, change_fault, digest_of, read_card, sums_fault
+from rig.report.model_card import as_html, as_markdown
 
 Rig = Callable[..., Any]
 N = 12
@@ -66,6 +68,15 @@ def test_its_numbers_are_those_of_compare(rig: Rig, card: Path) -> None:
     assert read["subject"]["file_sha256"] == "bb"
     assert read["tested"]["suites"] == {"easy": 6, "hard": 6}
     assert len(read["conversations"]) == N
+
+
+def test_a_file_of_the_registry_has_its_licence_and_origin(rig: Rig, tmp_path: Path) -> None:
+    entry = load_registry()["qwen2.5-coder-0.5b"]
+    store = tmp_path / "runs.sqlite"
+    play(store, model(N, fingerprint={"file": "renamed.gguf", "file_sha256": entry.sha256}), number=N)
+    shown = rig("card", "latest", "--runs", store).out
+    for text in ("Apache-2.0", "Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF on huggingface.co", "SHA-256 decides"):
+        assert text in shown
 
 
 def test_it_says_which_file_to_ship_as_compare_does(rig: Rig, store: Path, card: Path) -> None:
@@ -190,12 +201,12 @@ def test_a_signed_card_is_verified_and_a_changed_one_is_not(
     assert (good.code, good.err) == (0, "")
     assert "ok     signature: by me@example.org: Good" in good.out
     alone = rig("card", "verify", path, "--json")
-    assert (alone.code, alone.json["checks"][-1]["is_good"]) == (0, None)
+    assert (alone.code, alone.json["checks"][0]["is_good"]) == (0, None)
     path.write_bytes(path.read_bytes().replace(b"66.7 points", b"06.7 points"))
     for arguments in ((), ("--signers", keys / "signers")):
         changed = rig("card", "verify", path, *arguments)
         assert changed.code == 1
-        assert changed.out.splitlines()[-1].startswith("WRONG  signature: not of this file by these signers")
+        assert changed.out.splitlines()[0].startswith("WRONG  signature: not of this file by these signers")
 
 
 @NEEDS_KEYS
@@ -271,13 +282,29 @@ def changed(card: Path, change: Callable[[Any], object]) -> Path:
         (lambda c: c["conversations"].pop(), ""),
         (
             lambda c: c["rates"][0].update(value=0.9),
-            "success_rate: the card says 0.9, its counts say 4 of 12",
+            "success_rate: value: the card says 0.9, its counts say 0.333333 (4 of 12)",
         ),
-        (lambda c: c["rates"][0].update(numerator="tasks"), "success_rate: the card says 0.333333"),
-        (lambda c: c["rates"][0].update(value=float("nan")), "success_rate: the card says nan"),
+        (lambda c: c["rates"][0].update(numerator="tasks"), "success_rate: numerator is not as the method"),
+        (lambda c: c["rates"][0].update(value=float("nan")), "success_rate: value: the card says nan"),
         (lambda c: c["rates"].append(7), "a rate is none"),
         (lambda c: c["conversations"].append(None), "a conversation has no counts"),
         (lambda c: c["tested"].update(conversations=3), "there are 12 conversations, the card says 3"),
+        (lambda c: c["tested"].update(suites={"hard": 12}), "suites: the conversations say"),
+        (lambda c: c["tested"].update(repeats=[1, 9]), "repeats: the conversations say [1, 1], the card"),
+        (lambda c: c["tested"].update(finished=9), "the conversations were played 12 times, the card says 9"),
+        (lambda c: c["rates"][0].update(high=1), "success_rate: high: the card says 1, its counts say"),
+        (lambda c: c["rates"].pop(), "the rates are not those that the method declares"),
+        (lambda c: c["conversations"][0].update(successes=1), ""),
+        (lambda c: c["conversations"][0].update(repeats=0), "a conversation has 0 repeats"),
+        (lambda c: c["declaration"].update(metrics=3), "a part is missing"),
+        (lambda c: c["verdict"].update(lost=1), "verdict: lost: the conversations say 8, the card says 1"),
+        (lambda c: c["verdict"].update(won=3), "verdict: won: the conversations say 0, the card says 3"),
+        (
+            lambda c: c["verdict"]["difference"].update(low=-0.1),
+            "verdict: difference: low: the conversations",
+        ),
+        (lambda c: c["verdict"]["baseline_rows"].pop(), "a part is missing"),
+        (lambda c: c["verdict"].update(metric="other"), "a part is missing"),
     ],
 )
 def test_numbers_that_do_not_add_up_are_found(
@@ -286,7 +313,99 @@ def test_numbers_that_do_not_add_up_are_found(
     assert rig("card", "verify", card).code == 0
     done = rig("card", "verify", changed(card, change))
     assert (done.code, done.err) == (1, "")
-    assert done.out.splitlines()[0].startswith(f"WRONG  numbers: {fault}")
+    unsigned, content, numbers, _ = done.out.splitlines()
+    assert unsigned.startswith("-      signature: anyone can have written this card")
+    assert content.startswith("WRONG  content: something was changed since rig wrote it")
+    assert numbers.startswith(f"WRONG  numbers: {fault}")
+
+
+def _without_a_row(card: Any) -> None:
+    """Take a conversation out, and whatever else would show that."""
+    row = card["conversations"].pop(0)
+    for name, value in row["counts"].items():
+        card["counts"][name] -= value
+    card["tested"]["conversations"] -= 1
+    card["tested"]["suites"][row["suite"]] -= 1
+
+
+def _doubled(card: Any) -> None:
+    card["conversations"].append({**card["conversations"][0], "counts": {}})
+    card["tested"]["conversations"] += 1
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [(_without_a_row, "the hash of the conversations"), (_doubled, "a conversation stands there twice")],
+)
+def test_rows_that_are_taken_out_or_put_in_are_found_by_a_card_with_its_hash(
+    rig: Rig, card: Path, change: Callable[[Any], object], fault: str
+) -> None:
+    def hashed(read: Any) -> None:
+        change(read)
+        read[DIGEST] = digest_of(read)
+
+    done = rig("card", "verify", changed(card, hashed))
+    assert done.code == 1
+    assert "ok     content" in done.out
+    assert f"WRONG  numbers: {fault}" in done.out
+
+
+def _leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    if isinstance(value, dict | list) and value:
+        for key in value if isinstance(value, dict) else range(len(value)):
+            yield from _leaves(value[key], (*path, key))
+    else:
+        yield path
+
+
+def _other(value: Any) -> Any:
+    if isinstance(value, bool) or value is None:
+        return not value
+    if isinstance(value, int | float):
+        return value + 1 if isinstance(value, int) else value + 1e-6
+    return f"{value}." if isinstance(value, str) else [1]
+
+
+COUNTED = ("counts", "rates", "conversations")
+"""The parts of a card that follow from its rows, or are them."""
+OF_VERDICT = ("conversations", "won", "lost", "baseline_rows")
+
+
+def test_whatever_is_changed_in_a_card_is_found(rig: Rig, card: Path) -> None:
+    """One leaf at a time. Where a number is computed, that is found even if the card's own hash is right."""
+    whole = json.loads(card.read_text())
+    assert rig("card", "verify", card).code == 0
+    places = list(_leaves(whole))
+    assert len(places) > 300
+    unseen, uncounted = [], []
+    for path in places:
+        copy = deepcopy(whole)
+        part = copy
+        for key in path[:-1]:
+            part = part[key]
+        part[path[-1]] = _other(part[path[-1]])
+        if change_fault(copy) is None:
+            unseen.append(path)
+        number = part[path[-1]]
+        is_counted = path[0] in COUNTED or path[:2] in {("verdict", part) for part in OF_VERDICT}
+        if is_counted and type(number) in (int, float):
+            part[path[-1]] = number + 0.001
+            if sums_fault(copy) is None:
+                uncounted.append(path)
+    assert unseen == []
+    assert uncounted == []
+
+
+def test_what_is_computed_and_what_is_not_is_said_first_that_anyone_can_have_written_it(
+    rig: Rig, card: Path
+) -> None:
+    first, content, numbers, rest = rig("card", "verify", card).out.splitlines()
+    assert first == (
+        "-      signature: anyone can have written this card: there is no card.json.sig beside it"
+    )
+    assert content == "ok     content: every part is as rig wrote it"
+    assert numbers == f"ok     numbers: {COMPUTED}"
+    assert rest.startswith("-      not computed: the words and tests of the verdict, recommendation, ")
 
 
 @pytest.mark.parametrize(
@@ -359,6 +478,7 @@ def test_another_file_is_told_from_the_one_that_was_tested(
     assert done.code == 1
     assert re.search(r"WRONG  model: .* has SHA-256 [0-9a-f]{64}, the card is of 'bb'", done.out)
     changed(card, lambda read: read["subject"].update(file_sha256=sha256_of(file)))
+    changed(card, lambda read: read.update({DIGEST: digest_of(read)}))
     assert rig("card", "verify", card, "--model", file).code == 0
 
 

@@ -135,6 +135,7 @@ def test_arms_of_different_settings_are_refused_until_asked_for(rig: Rig, store:
         (["abcde", "--fail-if-worse", "101"], "Invalid value for '--fail-if-worse'"),
         (["abcde", "--fail-if-worse", "nan"], "'--fail-if-worse': nan is not a finite number"),
         (["abcde", "--sequential", "--loss", "nan"], "'--loss': nan is not a finite number"),
+        (["abcde", "--in-suite"], "--in-suite is for --sequential; give both, or neither"),
         (["abcde", "--noise", "abcde/f16"], "no other arm of abcde is the same as f16"),
     ],
 )
@@ -154,12 +155,15 @@ def test_names_of_files_cannot_steer_a_terminal(rig: Rig, tmp_path: Path) -> Non
 
 
 def test_a_run_may_be_looked_at_whenever_one_likes(rig: Rig, store: Path) -> None:
-    done = rig("compare", "latest", "--sequential", "--loss", "20")
+    files = rig("compare", "latest", "--sequential", "--loss", "20")
+    assert "\nq8: loss of 20 points open after 20: " in files.out
+    assert "in this suite shown" not in files.out
+    done = rig("compare", "latest", "--sequential", "--in-suite", "--loss", "20")
     assert (done.code, done.err) == (0, "")
     q2, q8 = (done.out.index(f"\n{arm}: loss of 20 points ") for arm in ("q2", "q8"))
     assert done.out.index("baseline f16, graded by default") < q2 < q8
-    assert "\nq2: loss of 20 points shown, e " in done.out
-    assert "\nq8: loss of 20 points excluded, e " in done.out
+    assert "\nq2: loss of 20 points in this suite shown, e " in done.out
+    assert "\nq8: loss of 20 points in this suite excluded, e " in done.out
     assert "\n  loss is 50.0 points in this suite\n" in done.out[q2:q8]
     assert "\n  loss is 10.0 points in this suite\n" in done.out[q8:]
     assert "points in conversations like these" in done.out[q8:]
@@ -173,7 +177,7 @@ def test_a_run_may_be_looked_at_whenever_one_likes(rig: Rig, store: Path) -> Non
 def test_a_script_is_told_of_a_loss_that_is_shown(
     rig: Rig, store: Path, points: str, failed: list[str]
 ) -> None:
-    done = rig("compare", "latest", "--sequential", "--fail-if-worse", points, "--json")
+    done = rig("compare", "latest", "--sequential", "--in-suite", "--fail-if-worse", points, "--json")
     assert done.code == bool(failed)
     assert done.json["failed"] == failed
 
@@ -185,7 +189,7 @@ def test_a_script_may_not_ask_for_a_loss_of_nothing(rig: Rig, store: Path) -> No
 
 
 def test_a_loss_of_just_the_size_is_at_least_that_much(rig: Rig, store: Path) -> None:
-    asked = ("compare", "abcde/f16", "abcde/q8", "--sequential", "--fail-if-worse", "10")
+    asked = ("compare", "abcde/f16", "abcde/q8", "--sequential", "--in-suite", "--fail-if-worse", "10")
     assert rig(*asked).out.endswith("\nq8 is worse than f16 by at least 10 points\n")
 
 

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tiny_gguf
+from native_templates import OWN
 
 from rig.cli import doctor
 from rig.engine import built
@@ -129,3 +131,28 @@ def test_the_similarity_model_is_found_without_loading_it(rig: Rig) -> None:
     before = "torch" in sys.modules
     assert [found.state for found in doctor._similarity()] == ["ok"]
     assert ("torch" in sys.modules) == before
+
+
+def test_a_file_is_asked_five_questions(rig: Rig, tmp_path: Path) -> None:
+    file = tiny_gguf.write(tmp_path / "tiny.gguf", template=OWN["json in tags"], n_ctx=16384)
+    asked = rig("doctor", file, "--json")
+    assert [found["name"] for found in asked.json["findings"]] == [
+        *("one tool", "28 tools", "two calls", "no call", "nested")
+    ]
+    assert asked.code == 0
+    assert all(found["detail"] for found in asked.json["findings"])
+
+
+def test_a_file_that_is_none_is_one_line(rig: Rig, tmp_path: Path) -> None:
+    (tmp_path / "bad.gguf").write_text("text")
+    for name in (tmp_path / "bad.gguf", tmp_path / "none.gguf", "no-such-model"):
+        asked = rig("doctor", name)
+        assert (asked.code, asked.out, len(asked.err.splitlines())) == (2, "", 1)
+
+
+@pytest.mark.model
+@pytest.mark.slow
+def test_the_taught_model_calls_in_the_form_it_was_taught(rig: Rig, smollm2: Path) -> None:
+    asked = rig("doctor", "smollm2-135m-tools")
+    assert len([line for line in asked.out.splitlines() if line[0] != " "]) == 5
+    assert "in the right form" in asked.out

@@ -22,6 +22,7 @@ def test_info_shows_the_form_with_a_call_as_it_is_written(rig: Rig, tmp_path: Pa
     assert (
         '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris", "days": 2}}\n</tool_call>' in out
     )
+    assert "the template writes calls like this; what the model really writes, `rig doctor MODEL` asks" in out
     assert len(out.splitlines()) <= 50
     found = rig("models", "info", path, "--json").json["tool_calls"]
     assert (found["format"], found["tools_in"], found["shape"]["trigger"]) == (
@@ -35,6 +36,7 @@ def test_info_says_what_a_template_does_not_do_and_how_to_give_another(rig: Rig,
     path = model(tmp_path, OWN["undeclared"])
     out = rig("models", "info", path, "--tools").out
     assert "declared by rig in words" in out
+    assert rig("models", "info", path, "--json").json["tool_calls"]["certainty"] in out
     assert "--chat-template FILE" in out
     other = tmp_path / "other.jinja"
     other.write_text(OWN["json in tags"])

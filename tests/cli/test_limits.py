@@ -53,8 +53,8 @@ def test_a_library_that_gives_up_is_one_line(rig: Rig, store: Path, monkeypatch:
 def test_a_line_that_would_quote_too_much_keeps_its_beginning_and_end(rig: Rig, long: str) -> None:
     done = rig("run", "oracle", "--limit", long)
     assert (done.code, done.err.count("\n")) == (2, 1)
-    assert done.err.startswith(f"rig: Invalid value for '--limit': '{long[:100]}")
-    assert done.err.endswith("is not a valid integer range.\n")
+    assert done.err.startswith(f"rig: --limit takes a whole number from 1 on, not '{long[:100]}")
+    assert done.err.endswith(f"{long[-100:]}'\n")
     assert len(done.err) < 4_100
 
 

@@ -35,9 +35,14 @@ def test_an_empty_directory_lists_what_could_be_pulled(rig: Rig, models: Path) -
     assert {row["name"]: row["status"] for row in rows} == {
         "smollm2-135m": "not pulled",
         "smollm2-135m-tools": "not pulled",
+        "qwen2.5-coder-0.5b": "not pulled",
+        "qwen2.5-coder-1.5b": "not pulled",
         "gemma3-270m": "not pulled",
     }
-    assert "not pulled" in rig("models", "list").out
+    table = rig("models", "list").out
+    assert "not pulled" in table
+    assert "Apache-2.0" in table
+    assert "qwen2.5-coder-0.5b: Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF on huggingface.co" in table
 
 
 def test_a_file_dropped_into_the_directory_is_listed(rig: Rig, models: Path, write_gguf: WriteGguf) -> None:
@@ -201,7 +206,8 @@ def test_names_complete_in_the_shell(models: Path, write_gguf: WriteGguf) -> Non
         "smollm2-135m-tools",
         "smol-own",
     ]
-    names = ("smollm2-135m", "smollm2-135m-tools", "gemma3-270m", "smol-own", "oracle")
+    real = ("qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b")
+    names = ("smollm2-135m", "smollm2-135m-tools", *real, "gemma3-270m", "smol-own", "oracle")
     assert complete(["run"], "") == [("plain", name) for name in names]
 
 

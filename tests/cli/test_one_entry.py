@@ -110,7 +110,7 @@ def test_an_option_of_the_engine_is_one_entry(changed: Path, call: Call, tmp_pat
     assert "warmth was [2, 3], not 5; leave that out" in refused
     assert list(_arms(call(changed, *resume))) == ["tiny warmth=2", "tiny warmth=3"]
 
-    (tmp_path / "rig.toml").write_text("[run]\nwarmth = [1, 4]\nlimit = 1\n", encoding="utf-8")
+    Path(os.environ["RIG_CONFIG"]).write_text("[run]\nwarmth = [1, 4]\nlimit = 1\n", encoding="utf-8")
     played = call(changed, *rig, "run", "oracle", "--display", "none", "--json")
     assert "rig: from rig.toml: --limit 1, --warmth 1,4" in played.stderr
     assert json.loads(call(changed, *rig, "runs", "--json").stdout)[0]["settings"]["warmth"] == [1, 4]

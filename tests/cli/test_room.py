@@ -71,4 +71,4 @@ def test_verbs_that_play_nothing_take_a_number_alone(rig: Rig) -> None:
     assert "--n-ctx N " in rig("screen", "--help").out
     refused = rig("run", "oracle", "--n-ctx", "much")
     assert refused.code == 2
-    assert "'much' is not a valid integer" in refused.err
+    assert "--n-ctx takes a whole number from 1 on or auto, not 'much'" in refused.err

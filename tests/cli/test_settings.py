@@ -5,14 +5,18 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import click
 import pytest
 from conftest import Finished
 
+from rig.cli import cli, config
+from rig.config import Setting
+
 Rig = Callable[..., Finished]
-OVERWRITING = (("gate", "junit"), ("screen", "output"), ("screen", "save-all-logits"), ("docs", "man"))
+OF_USERS = "is only read from your own file"
 ORACLE = ("run", "oracle", "--display", "none")
 
 
@@ -68,9 +72,11 @@ def test_a_run_goes_on_with_the_options_it_began_with(folder: Path, rig: Rig) ->
     assert rig(*ORACLE, "--limit", 1).code == 0
     (run,) = rig("runs", "--json").json
     (folder / "rig.toml").write_text('[run]\nlimit = 5\nname = "other"\nthreshold = 0.5\n')
+    _users("[run]\nprefix-cache = false\nbell = false\n")
     done = rig("run", "--resume", run["run"], "--display", "none")
     assert done.code == 0, done.err
-    assert "from rig.toml" not in done.err
+    assert "from rig.toml: --no-bell" in done.err or "from rig.toml: --bell False" in done.err
+    assert "--limit" not in done.err
     assert _settings(rig)["limit"] == 1
 
 
@@ -102,7 +108,7 @@ def test_a_run_goes_on_with_the_options_it_began_with(folder: Path, rig: Rig) ->
 def test_a_mistake_is_one_line_that_names_file_and_setting(
     text: str, fault: str | None, folder: Path, rig: Rig
 ) -> None:
-    (folder / "rig.toml").write_text(text)
+    _users(text)
     done = rig(*ORACLE, "--limit", 1)
     if fault is None:  # of another verb, which is not asked for
         assert done.code == 0
@@ -113,75 +119,102 @@ def test_a_mistake_is_one_line_that_names_file_and_setting(
     assert done.err.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        *('notify = "x"', 'on = "ray:x"', 'toolbox = "."', 'set = "code=."', 'similarity = "."'),
-        *('allow-host = "example.com"', 'key-from = "HOME"', 'role = ["user=http://127.0.0.1:1"]'),
-    ],
-)
-def test_a_folder_cannot_have_code_run_or_reach_a_server(line: str, folder: Path, rig: Rig) -> None:
-    (folder / "rig.toml").write_text(f"[run]\n{line}\n")
-    done = rig(*ORACLE, "--limit", 1)
-    assert done.code == 2
-    assert "can run code, reach a server or replace files, so it is only read from your own file" in done.err
+def _options(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, str, click.Option]]:
+    """Every option that a settings file can name, with its table."""
+    context = click.Context(command)
+    for name in command.list_commands(context) if isinstance(command, click.Group) else ():
+        if (member := command.get_command(context, name)) is not None:
+            yield from _options(member, (*path, name))
+    for name, option in config._settable(command).items() if path else ():
+        yield ".".join(path), name, option
+
+
+def test_a_folder_sets_suites_limits_sampling_and_names_and_nothing_else(folder: Path) -> None:
+    """Whatever an option of the future does, a folder cannot set it before it is on the list."""
+    settable, places = set(), set()
+    for table, name, option in _options(cli):
+        setting = Setting((*table.split("."), name), "1", folder / "rig.toml", is_users=False)
+        is_free = config._is_of_folders(name, option, setting.value)
+        settable |= {name} if is_free else set()
+        for place in ("/etc/passwd", "../x", ".", "~/x", "http://127.0.0.1:1", "C:\\x", ["easy", "a/b"]):
+            assert not config._is_of_folders(name, option, place)
+        if isinstance(option.type, click.Path):
+            places.add(name)
+            assert not is_free
+    assert settable == config._OF_FOLDERS
+    assert {"signers", "sign", "backup", "output", "export", "imatrix"} <= places - settable
+    for name in ("json", "tui", "toolbox", "model", "models", "notify", "on", "runs", "open", "lora", "set"):
+        assert name not in settable
 
 
 @pytest.mark.parametrize(
     ("text", "verb"),
     [
-        ('[bundle]\nwheel = "evil.whl"\n', "bundle"),
-        ("[report]\nforce = true\n", "report"),
-        ('[report]\noutput = "rig.toml"\n', "report"),
-        *((f'[{verb}]\n{name} = "rig.toml"\n', verb) for verb, name in OVERWRITING),
-        ("[check]\nrecord = true\n", "check"),
-        ('[places]\ncache = "cache"\n', "runs"),
+        *((f"[run]\n{line}\n", ORACLE) for line in ('notify = "x"', 'on = "ray:x"', 'toolbox = "."')),
+        *((f"[run]\n{line}\n", ORACLE) for line in ('role = ["user=http://127.0.0.1:1"]', 'suite = "a/b"')),
+        ('[card.verify]\nsigners = "allowed"\n', ("card", "verify", "card.json")),
+        ('[card.make]\nsign = "key"\n', ("card", "latest")),
+        ('[runs]\nbackup = "copy.sqlite"\n', ("runs",)),
+        ('[report]\noutput = "rig.toml"\n', ("report", "latest")),
+        ('[places]\nruns = "other.sqlite"\n', ("runs",)),
+        ('[places]\nplugins = "evil.py"\n', ("runs",)),
+        ('[keys]\nhelp = "d"\n', ("runs",)),
     ],
 )
-def test_a_folder_cannot_have_packages_packed_or_files_replaced(
-    text: str, verb: str, folder: Path, rig: Rig
+def test_a_folder_cannot_have_anything_trusted_signed_run_or_written(
+    text: str, verb: tuple[str, ...], folder: Path, rig: Rig
 ) -> None:
     (folder / "rig.toml").write_text(text)
-    words = {
-        "report": ["latest"],
-        "bundle": ["-oall.tar.gz"],
-        "gate": ["gate.toml", "latest"],
-        "screen": ["a"],
-    }
-    done = rig(verb, *words.get(verb, ()))
+    (folder / "card.json").write_text("{}")
+    done = rig(*verb)
     assert done.code == 2
-    assert "is only read from your own file" in done.err
-    assert [each.name for each in folder.iterdir()] == ["rig.toml"]
+    [line] = done.err.splitlines()
+    assert line.startswith("rig: rig.toml: ")
+    assert OF_USERS in line
+    assert sorted(each.name for each in folder.iterdir()) == ["card.json", "rig.toml"]
+
+
+@pytest.mark.parametrize(
+    ("text", "verb", "line"),
+    [
+        ("[compare]\nloss = 7\n", ("compare", "latest"), "--loss 7.0"),
+        ('[leaderboard]\nsuite = "hard"\n', ("leaderboard",), "--suite hard"),
+        ("[noise]\nlimit = 7\n", ("noise", "--of", "latest"), "--limit 7"),
+        ("[models.tune]\nseed = 7\n", ("models", "tune", "none.gguf", "--size", "1GB"), "--seed 7"),
+        ('[author]\nname = "mine"\n', ("author", "--scenes", "none.toml"), "--name mine"),
+    ],
+)
+def test_every_verb_says_what_a_file_sets(
+    text: str, verb: tuple[str, ...], line: str, folder: Path, rig: Rig
+) -> None:
+    (folder / "rig.toml").write_text(text)
+    said = rig(*verb).err.splitlines()[0]
+    assert said == f"rig: from rig.toml: {line} (`rig config` shows the files)"
 
 
 def test_a_group_takes_options_of_its_own_beside_those_of_its_verbs(folder: Path, rig: Rig) -> None:
-    (folder / "rig.toml").write_text('[bundle]\nmodels = ["nowhere.gguf"]\n\n[bundle.verify]\njson = true\n')
+    _users('[bundle]\nmodels = ["nowhere.gguf"]\n\n[bundle.verify]\njson = true\n')
     done = rig("bundle", "-o", "all.tar.gz")
     assert done.code == 2
     assert "rig: from rig.toml: --models nowhere.gguf" in done.err
     assert "nowhere.gguf" in done.err.splitlines()[-1]
     rows = [line.split() for line in rig("config", "bundle").out.splitlines()]
-    assert ["bundle.models", "nowhere.gguf", "rig.toml"] in rows
-    assert ["bundle.verify.json", "true", "rig.toml"] in rows
+    assert ["bundle.models", "nowhere.gguf", os.environ["RIG_CONFIG"]] in rows
+    assert ["bundle.verify.json", "true", os.environ["RIG_CONFIG"]] in rows
     assert ["bundle.instructions", "native", "default"] in rows
-    (folder / "rig.toml").write_text('[bundle]\nmodel = "a"\n')
+    _users('[bundle]\nmodel = "a"\n')
     assert (
         "bundle.model is not a verb or option of `rig bundle` (did you mean 'models'?)" in rig("bundle").err
     )
 
 
 def test_a_file_leaves_the_short_name_of_help(folder: Path) -> None:
-    (folder / "rig.toml").write_text("[tools.list]\njson = true\n")
+    _users("[tools.list]\njson = true\n")
     done = subprocess.run(
         [sys.executable, "-m", "rig", "tools", "list", "-h"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     assert "-h, --help" in done.stdout
-
-
-def test_plugins_are_not_read_from_a_folder(folder: Path, rig: Rig) -> None:
-    (folder / "rig.toml").write_text('[places]\nplugins = "evil.py"\n')
-    assert "can run code" in rig("runs").err
 
 
 def test_places_of_the_users_file_are_relative_to_it(
@@ -202,18 +235,19 @@ def test_places_of_the_users_file_are_relative_to_it(
 
 
 def test_config_shows_what_holds_and_where_it_comes_from(folder: Path, rig: Rig) -> None:
-    (folder / "rig.toml").write_text('[run]\nlimit = 2\n[keys]\nnext_theme = "f2"\n')
+    (folder / "rig.toml").write_text("[run]\nlimit = 2\n")
+    _users('[keys]\nnext_theme = "f2"\n')
     done = rig("config")
     assert done.code == 0
     lines = [line.split() for line in done.out.splitlines()]
     assert ["run.limit", "2", "rig.toml"] in lines
-    assert ["keys.next_theme", "f2", "rig.toml"] in lines
+    assert ["keys.next_theme", "f2", os.environ["RIG_CONFIG"]] in lines
     assert ["places.runs", os.environ["RIG_RUNS"], "RIG_RUNS"] in lines
     every = [line.split() for line in rig("config", "run").out.splitlines()]
     assert ["run.limit", "2", "rig.toml"] in every
     assert ["run.max-tokens", "256", "default"] in every
     keys = [line.split() for line in rig("config", "keys").out.splitlines()]
-    assert ["keys.next_theme", "f2", "rig.toml"] in keys
+    assert ["keys.next_theme", "f2", os.environ["RIG_CONFIG"]] in keys
     assert ["keys.help", "question_mark", "default"] in keys
 
 
@@ -226,7 +260,7 @@ def test_config_shows_what_holds_and_where_it_comes_from(folder: Path, rig: Rig)
     ],
 )
 def test_config_finds_every_mistake(text: str, fault: str, folder: Path, rig: Rig) -> None:
-    (folder / "rig.toml").write_text(text)
+    _users(text)
     done = rig("config")
     assert done.code == 2
     assert fault in done.err
@@ -236,7 +270,7 @@ def test_the_examples_of_the_page_and_of_the_help_are_settings(folder: Path, rig
     page = (Path(__file__).resolve().parents[2] / "docs/how-to/settings.md").read_text(encoding="utf-8")
     described = rig("config", "--help").out.replace("\b", "")
     for example in (page.partition("```toml\n")[2], described.partition("An example:\n")[2]):
-        _users(re.split("```|Options that", example)[0])
+        _users(re.split("```|The file of the", example)[0])
         done = rig("config")
         assert done.code == 0, done.err
         assert f"places.runs {os.environ['RIG_RUNS']} RIG_RUNS" in " ".join(done.out.split())

@@ -201,7 +201,7 @@ def _completions(*words: str, incomplete: str) -> list[str]:
 
 
 def test_runs_and_conversations_complete_in_the_shell(store: Path) -> None:
-    assert _completions("show", incomplete="") == ["begun", "abcde"]
+    assert _completions("show", incomplete="") == ["latest", "begun", "abcde"]
     assert _completions("show", incomplete="ab") == ["abcde"]
     assert _completions("show", "abcde", incomplete="a") == ["alarms"]
     assert _completions("run", "--resume", incomplete="be") == ["begun"]
@@ -220,7 +220,7 @@ def test_of_a_conversation_some_arms_are_shown(rig: Rig, store: Path) -> None:
     both = rig("show", "abcde", "login", "--arm", "arm1", "--arm", "arm0", "--json").json
     assert [each["arm"] for each in both["transcripts"]] == ["arm0", "arm1"]
     for arguments, fault in (
-        (("abcde", "login", "--arm", "q4"), "run abcde has no arm 'q4'; its arms are: arm0, arm1"),
+        (("abcde", "login", "--arm", "q4"), "run abcde: 'q4' is not one of its arms, which are: arm0, arm1"),
         (("abcde", "--arm", "arm1"), "--arm needs a conversation"),
     ):
         done = rig("show", *arguments)

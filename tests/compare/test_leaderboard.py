@@ -6,6 +6,7 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
+import graded_talks
 import pytest
 from tool_answers import PUBLIC, needs_public_data
 
@@ -157,3 +158,17 @@ def test_a_leaderboard_that_a_spreadsheet_has_saved_is_read() -> None:
 def test_a_name_is_no_formula() -> None:
     written = leaderboard_text([standing("=HYPERLINK(1)", {"a": [1.0]})])
     assert written.splitlines()[1].startswith("'=HYPERLINK(1),1.0,")
+
+
+def test_oracles_and_parts_of_suites_are_ranked_only_if_asked_for(rig: Rig, tmp_path: Path) -> None:
+    """Else three tasks of an oracle would be all that everyone is ranked by."""
+    store = tmp_path / "runs.sqlite"
+    for place, (name, number) in enumerate((("good", 4), ("part", 2))):
+        recipe = {"limit": 2} if number == 2 else {}
+        files = [graded_talks.model(4, range(place + 1), fingerprint={"file_sha256": name})]
+        graded_talks.play(store, *files, number=number, run=name, names=(name,), recipe=recipe)
+    done = rig("leaderboard", "--suite", "hard", "--runs", store)
+    assert "1 arm left out: oracles, and parts of suites; --all ranks them, too" in done.out
+    assert "part/part" not in done.out
+    every = rig("leaderboard", "--suite", "hard", "--all", "--runs", store, "--json").json
+    assert {arm["run"] for arm in every["arms"]} == {"good", "part"}

@@ -16,6 +16,7 @@ from rig.compare.sequential import compare_sequentially
 from rig.compare.verdict import ArmVerdict, Decision, Recommendation, RecommendationKind, VerdictKind
 from rig.displays import signs
 from rig.displays.card import opening
+from rig.running.planning import Options
 from rig.store import Runs
 
 Rig = Callable[..., Any]
@@ -61,7 +62,12 @@ def judged(comparison: Comparison, verdicts: Mapping[str, ArmVerdict]) -> Recomm
         ((PASSES, PASSES, PASSES), "ship", "Ship q2: smallest file without a loss above 5 points"),
         ((PASSES, OPEN, LOSES), "ship", "Ship q5: smallest file without a loss above 5 points; whether q4"),
         ((LOSES, LOSES, LOSES), "keep", "Keep q8: every smaller file loses more than 5 points"),
-        ((OPEN, OPEN, LOSES), "cannot tell", "Cannot tell which file to ship: in 12 conversations, a loss"),
+        (
+            (OPEN, OPEN, LOSES),
+            "cannot tell",
+            "Rule out q2; q4 or q5: cannot tell yet: in 12 conversations, a",
+        ),
+        ((OPEN, OPEN, OPEN), "cannot tell", "Cannot tell which file to ship: in 12 conversations, a loss"),
         ((UNCLEAR, UNCLEAR, LOSES), "cannot tell", "3 unclear texts decide it: rig adjudicate abcde"),
     ],
 )
@@ -137,7 +143,8 @@ W, P, C = Decision.WORSE, Decision.PASSES, Decision.CANNOT_TELL
         ((P, C, W), "Ship q5: smallest file without a loss above 5 points in this suite; whether q4"),
         ((W, W, W), "Keep q8: every smaller file loses at least 5 points in conversations like these or in"),
         ((P, P, P), "Ship q2: smallest file without a loss above 5 points in conversations like these"),
-        ((C, C, W), "Cannot tell which file to ship: a loss of 5 points has neither been shown nor excluded"),
+        ((C, C, W), "Rule out q2; q4 or q5: cannot tell yet: a loss of 5 points has neither been shown nor"),
+        ((C, C, C), "Cannot tell which file to ship: a loss of 5 points has neither been shown nor excluded"),
     ],
 )
 def test_sequential_tests_decide_in_the_same_way(decisions: tuple[Decision, ...], text: str) -> None:
@@ -159,7 +166,7 @@ def test_a_file_is_not_shipped_because_the_baseline_has_nothing_to_lose(
     ]
     play(tmp_path / "runs.sqlite", *files, number=4, names=("q8", "q4"))
     with Runs.open(tmp_path / "runs.sqlite") as runs:
-        recommended = compare_sequentially(runs, ["latest"], 0.05).recommendation
+        recommended = compare_sequentially(runs, ["latest"], 0.05, in_suite=True).recommendation
     assert recommended is not None
     assert recommended.text().startswith(text)
     assert recommended.text().endswith("nothing to lose") == (not right)
@@ -176,7 +183,47 @@ def test_every_place_says_the_same(rig: Rig, ladder: Path, comparison: Compariso
     assert told["text"] == text
     assert told["kind"] == "cannot tell"
     assert rig(*asked).out.startswith("? Cannot tell which file to ship")
-    early = rig(*asked, "--sequential", "--loss", "20", "--json").json["recommendation"]
+    suite = (*asked, "--sequential", "--in-suite", "--loss", "20")
+    early = rig(*suite, "--json").json["recommendation"]
     assert early["text"] == "Ship q4: smallest file without a loss above 20 points in this suite"
-    assert rig(*asked, "--sequential", "--loss", "20").out.startswith(early["text"])
+    assert rig(*suite).out.startswith(early["text"])
+    assert rig(*asked, "--sequential", "--loss", "20").out.startswith("Cannot tell which file to ship")
     assert rig(*asked, "--loss", "90").out.startswith("+ Ship q2: smallest file without a loss above 90")
+
+
+def test_the_command_of_a_suite_that_would_tell_has_the_files_in_question(tmp_path: Path, rig: Rig) -> None:
+    """The suite medium is made when it is used, and named like those that are stored."""
+    files = {
+        name: model(N, fingerprint={"file_bytes": size, "file_sha256": name}) for name, size in SIZES.items()
+    }
+    wrong = model(N, range(N), fingerprint={"file_bytes": 100, "file_sha256": "q1"})
+    recipe = {
+        "models": [f"/my models/{name}.gguf" for name in (*SIZES, "q1")],
+        "docs": ["names"],
+        "format": [*Options().format],
+        "limit": 12,
+    }
+    names = (*SIZES, "q1")
+    play(tmp_path / "runs.sqlite", *files.values(), wrong, number=N, names=names, recipe=recipe)
+    told = rig("compare", "latest", "--runs", tmp_path / "runs.sqlite", "--json").json["recommendation"]
+    assert told["suite"]["name"] == "medium"
+    assert told["suite"]["command"] == (
+        "rig run '/my models/q8.gguf' '/my models/q2.gguf' '/my models/q4.gguf' '/my models/q5.gguf'"
+        " --docs names --suite medium"
+    )
+    assert told["text"].startswith("Rule out q1; q2 or q4 or q5: cannot tell yet: in 12 conversations")
+    assert f"{told['suite']['command']}, about " in told["text"]
+    assert told["text"].endswith("would tell (1,000 conversations)")
+
+
+def test_a_comparison_prints_its_decision_and_a_row_for_each_arm(comparison: Comparison) -> None:
+    decision, header, *rows = repr(comparison).splitlines()
+    assert decision == str(comparison.recommendation and comparison.recommendation.text())
+    assert header.split() == ["arm", "success", "points", "more", "or", "less", "verdict"]
+    assert [row.split()[0] for row in rows] == [*SIZES]
+    assert "loss suspected" in rows[-1]
+    named = replace(comparison.arms[1], label="<b>\x1b[2J")
+    page = replace(comparison, arms=(comparison.arms[0], named, *comparison.arms[2:]))._repr_html_()
+    assert "&lt;b&gt;\ufffd[2J" in page
+    assert page.count("<tr>") == 1 + len(SIZES)
+    assert len(page) < 2_000

@@ -2,16 +2,20 @@
 
 import io
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 import small_talks
 
+from rig.calls import Json
 from rig.displays.lines import PlainDisplay
 from rig.displays.summary import summary, whereabouts
 from rig.errors import ErrorKind
-from rig.events import Emit, Where
+from rig.events import Emit, Event, PromptRead, Where
 from rig.methods.scripted import Scripted, failed
+from rig.models import OnRead, Request, unheard
 from rig.running.control import Control
 from rig.running.plan import Plan
 from rig.running.runner import run
@@ -117,3 +121,63 @@ def test_where_a_run_is_and_how_to_go_on_with_it(tmp_path: Path) -> None:
     assert f"rig run --resume abcde --runs '{path}'  (2 turns are left)" in text
     small_talks.play(small_talks.plan(path, small_talks.oracle(), resume=True))
     assert "--resume" not in whereabouts(small_talks.stored(path), str(path))
+
+
+class Reading(Scripted):
+    """A model that reads a long beginning when it is prepared, in three batches."""
+
+    def prepare(
+        self,
+        opening: Request,
+        slots: int | None,
+        before: Mapping[str, Json] | None = None,
+        on_read: OnRead = unheard,
+    ) -> None:
+        for read in (0, 512, 1024):
+            on_read(read, 1500)
+
+
+class Screen(io.StringIO):
+    """A terminal that remembers what was written to it."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_prompt_that_is_being_read_is_a_passing_line_on_a_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setattr("sys.stderr", screen := Screen())
+    lines = shown(small_talks.plan(tmp_path / "runs.sqlite", Reading(small_talks.erratic)))
+    drawn = [part.removesuffix("\r\x1b[K") for part in screen.getvalue().split("\r\x1b[K")][1:]
+    assert drawn[:4] == [
+        "arm0 reads what all its prompts begin with:     0 of 1,500 tokens (0%)",
+        "arm0 reads what all its prompts begin with:   512 of 1,500 tokens (34%)",
+        "arm0 reads what all its prompts begin with: 1,024 of 1,500 tokens (68%)",
+        "",
+    ]
+    assert lines[2].startswith("arm0 is ready")
+    assert not CONTROLS.search("\n".join(lines))
+
+
+def test_nothing_passes_by_where_stderr_is_no_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = shown(small_talks.plan(tmp_path / "runs.sqlite", Reading(small_talks.erratic)))
+    assert "tokens (" not in "\n".join(lines)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_run_can_be_stopped_while_its_prompt_is_read(tmp_path: Path) -> None:
+    path, control, seen = tmp_path / "runs.sqlite", Control(), list[Event]()
+
+    def emit(event: Event) -> None:
+        seen.append(event)
+        if isinstance(event, PromptRead) and event.read:
+            control.stop()
+
+    assert run(small_talks.plan(path, Reading(small_talks.erratic)), emit, control) is False
+    assert [event.read for event in seen if isinstance(event, PromptRead)] == [0, 512]
+    assert not path.exists()

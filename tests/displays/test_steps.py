@@ -137,6 +137,8 @@ def test_the_report_says_so_too(name: str, step: Step, sign: Sign, words: Sequen
     ("successes", "bad_actions", "errors", "sign", "text"),
     [
         (1, 0, {}, signs.SUCCESS, "1 of 2 calls matched"),
+        (1, 0, {"truncated": 1}, signs.ERRED, "1 of 2 calls matched; truncated 1"),
+        (1, 0, {"call_cap": 1}, signs.CAPPED, "1 of 2 calls matched; call_cap 1"),
         (0, 0, {}, signs.FAILED, "1 of 2 calls matched"),
         (0, 0, {"truncated": 1, "memory": 2}, signs.ERROR, "1 of 2 calls matched; memory 2, truncated 1"),
         (0, 1, {"memory": 1}, signs.INCORRECT, "1 of 2 calls matched, 1 incorrect action; memory 1"),

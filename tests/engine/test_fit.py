@@ -75,6 +75,24 @@ def test_a_large_gpu_gets_everything_but_the_input(model: GgufInfo) -> None:
     assert (plan.fits, plan.remarks, plan.most_sequences) == (True, (), 8)
 
 
+def test_what_a_model_takes_is_its_weights_cache_and_buffers(model: GgufInfo) -> None:
+    plan, on_gpu = fit(model), fit(model, (gpu(24),))
+    held = plan.machine
+    alone = plan.memory(plan.n_seq)
+    assert alone.main == held.weights + held.kv + held.state + held.compute + held.other
+    assert alone.device is None
+    assert plan.memory(2 * plan.n_seq).main == alone.main + held.kv + held.state
+    split = on_gpu.memory(on_gpu.n_seq)
+    assert split.device == sum(use.held for use in on_gpu.gpus)
+    assert split.main == on_gpu.machine.held
+
+
+def test_weights_that_another_model_uses_count_for_each(model: GgufInfo) -> None:
+    loaded = Fit(model, (), ROOMY, EngineSettings(), counting(()), loaded=True).best()
+    assert loaded.machine.weights == 0
+    assert loaded.memory(1) == fit(model).memory(1)
+
+
 def test_the_layers_that_fit_are_as_many_as_possible(model: GgufInfo) -> None:
     plan = fit(model, (gpu(4),))
     (card,) = plan.gpus

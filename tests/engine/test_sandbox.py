@@ -70,6 +70,26 @@ def test_what_hides_until_a_conversation_is_long_ends_the_step_alone() -> None:
     assert template.render(few) == shown
 
 
+@pytest.mark.slow
+def test_all_that_is_asked_of_a_template_at_first_has_one_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    from rig.cli.model_info import tools_json
+
+    asked: list[str] = []
+    ask = process._Process.ask
+    monkeypatch.setattr(process, "PROBE_S", 1.0)
+    monkeypatch.setattr(
+        process._Process, "ask", lambda self, question: asked.append(question) or ask(self, question)
+    )
+    slow = "{% for a in range(400) %}{% for b in range(4000) %}{% endfor %}{% endfor %}"
+    whole = tools_json(tiny_gguf.CHATML)
+    quick, asked[:] = len(asked), []
+    tools_json(tiny_gguf.CHATML + slow)
+    assert 2 <= len(asked) < quick
+    # Beyond the probe, a template has its seconds for each question again.
+    assert ChatTemplate(tiny_gguf.CHATML + slow).render([ChatMessage("user", ("q",))])
+    assert tools_json(tiny_gguf.CHATML) == whole
+
+
 def test_answers_are_kept_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "MOST_KEPT", 5_000)
     process._answered.cache_clear()

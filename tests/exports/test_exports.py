@@ -18,7 +18,7 @@ from graded_talks import conversations, model, play
 
 from rig.errors import ErrorKind
 from rig.exports import file_name
-from rig.exports.pipelines import TestCase, fitting_summary, junit_xml
+from rig.exports.pipelines import TestCase, fitting_summary, junit_xml, mentioning_nobody
 from rig.methods.scripted import Scripted, failed, replied
 from rig.models import Prediction, Request
 from rig.store import Runs
@@ -180,6 +180,26 @@ def test_no_text_breaks_a_junit_file() -> None:
     assert len(root[0]) == 4
     assert "]]>" in str(root[0][1].find("failure").text)
     assert "\\x1b[2J" in str(root[0][0].find("system-out").text)
+
+
+@pytest.mark.parametrize(
+    ("text", "quiet"),
+    [
+        ("by @name", "by @<!-- -->name"),
+        (r"\`@name\`", r"\`@<!-- -->name\`"),
+        (r"\\`@name`", r"\\`@name`"),
+        (r"a \`b `@name` \`", r"a \`b `@name` \`"),
+        ("`@name`", "`@name`"),
+        ("`` `@name` ``", "`` `@name` ``"),
+        ("``@name`", "``@<!-- -->name`"),
+        ("| `a | @name` |", "| `a | @<!-- -->name` |"),
+        ("a ` b\n@name ` c", "a ` b\n@<!-- -->name ` c"),
+        ("&#64;name &commat;name &#x40;name", "&#64;<!-- -->name &commat;<!-- -->name &#x40;<!-- -->name"),
+        (r"\@name", r"\@<!-- -->name"),
+    ],
+)
+def test_only_code_may_hold_what_looks_like_a_mention(text: str, quiet: str) -> None:
+    assert mentioning_nobody(text) == quiet
 
 
 def test_a_summary_fits_and_mentions_nobody(rig: Rig, tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def test_the_form_is_told_by_what_is_in_a_file(tmp_path: Path, value: Any, form:
         "The weather.",
         False,
     )
-    assert tool.parameters == {**CITY, "additionalProperties": False}
+    assert tool.parameters == CITY
     write_listing(found, tmp_path / "again.json")
     again = read_listing(tmp_path / "again.json")
     assert (again.form, again.tools) == ("rig", found.tools)
@@ -116,36 +116,17 @@ def test_references_are_followed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("schema", "kept", "note"),
+    ("schema", "note"),
     [
-        (
-            {"type": "array", "items": {"type": "string"}, "uniqueItems": True},
-            {"type": "array", "items": {"type": "string"}},
-            "uniqueItems",
-        ),
-        ({"type": "string", "format": "uri"}, {"type": "string"}, "'uri'"),
-        (
-            {"type": "string", "pattern": "^a+$", "maxLength": 9},
-            {"type": "string", "pattern": "^a+$"},
-            "maxLength",
-        ),
-        ({"type": "string", "pattern": "a"}, {"type": "string"}, "from ^ to $"),
-        ({}, {"type": ["string", "number", "boolean"]}, "any kind"),
-        ({"type": "string", "nullable": True}, {"type": ["string", "null"]}, ""),
-        (
-            {"type": "array"},
-            {"type": "array", "items": {"type": ["string", "number", "boolean"]}},
-            "any kind",
-        ),
+        ({"type": "string", "pattern": "(("}, "not held to: the pattern '((' (missing )"),
+        ({"type": "string", "unheard": 1}, "a: not held to: unheard"),
+        ({"type": "object", "properties": {}, "required": ["b"]}, "a: requires 'b', which is not a property"),
     ],
 )
-def test_what_cannot_be_held_to_is_left_out_and_noted(
-    tmp_path: Path, schema: Any, kept: Any, note: str
-) -> None:
-    found = listing(tmp_path, [{"name": "f", "parameters": {"properties": {"a": schema}}}])
-    assert found.tools[0].parameters["properties"]["a"] == kept
-    assert note in "".join(found.notes)
-    narrow(found.tools[0].parameters, "f", formats=True)
+def test_what_rig_does_not_know_is_noted(tmp_path: Path, schema: Any, note: str) -> None:
+    assert note in "".join(
+        listing(tmp_path, [{"name": "f", "parameters": {"properties": {"a": schema}}}]).notes
+    )
 
 
 @pytest.mark.parametrize(
@@ -155,30 +136,10 @@ def test_what_cannot_be_held_to_is_left_out_and_noted(
         ("[]", "tools.json: holds no tools"),
         ('{"a": 1}', "no tools here"),
         ("3", "needs names with values"),
-        ([MCP, MCP], "tools.json: 2: there is already a tool named get_weather"),
-        ([{"description": "x"}], "tools.json: 1: a tool needs a name"),
-        ([{"name": "no spaces"}], "1.name: 'no spaces': a name has up to 64 letters"),
+        ([{"description": "x"}], "holds no tools (1: a tool needs a name)"),
         (
             [{"name": "f", "parameters": {"type": "array"}}],
-            "1.parameters: the parameters have to be of type object",
-        ),
-        ([{"name": "f", "parameters": []}], "the schema of parameters has to be an object"),
-        (
-            [{"name": "f", "parameters": {"properties": {"a": {"type": "strin"}}}}],
-            "properties.a.type is not a JSON Schema",
-        ),
-        (
-            [{"name": "f", "parameters": {"properties": {"a": {"type": "string", "minLength": "3"}}}}],
-            "is not a JSON Schema",
-        ),
-        ([{"name": "f", "parameters": {"required": ["b"]}}], "it requires 'b', which is not a property"),
-        (
-            [{"name": "f", "parameters": {"properties": {"a": {"$ref": "#/$defs/b"}}}}],
-            "a refers to '#/$defs/b', which is not there",
-        ),
-        (
-            [{"name": "f", "parameters": {"properties": {"a": {"$ref": "https://x/y"}}}}],
-            "only references within the file",
+            "holds no tools (f: 1.parameters: the parameters have to be of type object, not 'array')",
         ),
         (
             [{"name": "f", "parameters": CITY, "match": {"town": "exact"}}],
@@ -196,20 +157,6 @@ def test_a_fault_is_one_line_with_its_place(tmp_path: Path, value: Any, fault: s
         listing(tmp_path, value)
     assert fault in str(caught.value)
     assert "tools.json" in str(caught.value)
-
-
-def test_a_schema_that_leads_back_to_itself(tmp_path: Path) -> None:
-    node = {"type": "object", "properties": {"child": {"$ref": "#/$defs/node"}}}
-    with pytest.raises(RigError, match=r"tree\.child refers to itself: #/\$defs/node → #/\$defs/node"):
-        parameters(tmp_path, {"properties": {"tree": {"$ref": "#/$defs/node"}}, "$defs": {"node": node}})
-    with pytest.raises(RigError, match="refers to itself"):
-        parameters(
-            tmp_path,
-            {
-                "properties": {"all": {"allOf": [{"$ref": "#/$defs/a"}]}},
-                "$defs": {"a": {"allOf": [{"$ref": "#/$defs/a"}]}},
-            },
-        )
 
 
 def test_objects_of_which_nothing_is_declared_are_taken(tmp_path: Path) -> None:
@@ -234,22 +181,6 @@ def test_objects_of_which_nothing_is_declared_are_taken(tmp_path: Path) -> None:
     assert all(
         isinstance(narrowed[name]["additionalProperties"], dict) for name in ("more", "labels", "open")
     )
-    file.write_text(
-        json.dumps(
-            [{"name": "f", "parameters": {"properties": {"a": {"type": "object", "required": ["b"]}}}}]
-        )
-    )
-    with pytest.raises(RigError, match=r"1\.parameters: a requires names, of which none is a property"):
-        read_listing(file)
-
-
-def test_references_that_multiply_are_bounded(tmp_path: Path) -> None:
-    defs: dict[str, Any] = {"d0": {"type": "string"}}
-    for n in range(1, 30):
-        both = {"$ref": f"#/$defs/d{n - 1}"}
-        defs[f"d{n}"] = {"type": "object", "properties": {"a": both, "b": both}}
-    with pytest.raises(RigError, match="more than 5000 schemas in one tool"):
-        parameters(tmp_path, {"properties": {"x": {"$ref": "#/$defs/d29"}}, "$defs": defs})
 
 
 TEXT, WHOLE = {"type": "string"}, {"type": "integer"}
@@ -306,9 +237,3 @@ def test_references_and_combinations_are_followed_at_any_depth(tmp_path: Path) -
     item = parameters["properties"]["at"]["items"]["anyOf"][0]
     assert (item["required"], list(item["properties"])) == (["r"], ["p", "r"])
     assert list(parameters["properties"]) == ["at", "k"]
-
-
-@pytest.mark.parametrize("schema", [{"oneOf": [{"$ref": "#/oneOf/0"}]}, {"allOf": [{"$ref": "#/allOf/0"}]}])
-def test_a_schema_that_is_its_own_part_is_one_line(tmp_path: Path, schema: Any) -> None:
-    with pytest.raises(RigError, match="refers to itself"):
-        listed(tmp_path, schema)

@@ -150,3 +150,21 @@ def test_a_log_without_a_user(rig: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "log.jsonl").write_text('{"messages": [{"role": "system", "content": "x"}]}\n')
     done = rig("import", "--format", "openai-chat", tmp_path / "log.jsonl", "--output", tmp_path / "out")
     assert (done.code, "holds no chat with a message of a user" in done.err) == (2, True)
+
+
+def test_tools_that_cannot_be_read_are_not_written(rig: Callable[..., Any], tmp_path: Path) -> None:
+    odd = {"type": "function", "function": {"name": "odd", "parameters": {"type": "strin"}}}
+    bomb = {
+        "allOf": [{"anyOf": [{"type": "string", "title": f"{n}.{m}"} for m in range(4)]} for n in range(13)]
+    }
+    large = {"type": "function", "function": {"name": "large", "parameters": {"properties": {"x": bomb}}}}
+    tools = [{"type": "web_search"}, odd, large, TOOL]
+    log = tmp_path / "log.jsonl"
+    log.write_text(json.dumps({"messages": FIRST, "tools": tools}))
+    done = rig("import", log, "--format", "openai-chat", "--output", tmp_path / "suite", "--json")
+    assert [note for note in done.json["notes"] if "odd: " in note]
+    [*names] = [
+        tool["function"]["name"] for tool in json.loads((tmp_path / "suite/tools.json").read_text())["tools"]
+    ]
+    assert names == ["large", "find_order"]
+    assert rig("tools", "list", tmp_path / "suite").code == 0

@@ -162,4 +162,4 @@ def test_what_differs_inside_is_named_by_its_path() -> None:
 def test_a_value_without_rules_may_have_any_names() -> None:
     found = first_difference({"a": [{"$gt": 1}, 2]}, {"a": [{"$gt": 1}, 3]})
     assert found == (".a[1]", 2, 3)
-    assert first_difference({"a": 1}, {"a": 1, "b": {}}) == (".b", None, {})
+    assert first_difference({"a": 1}, {"a": 1, "b": {"c": 2}}) == (".b", None, {"c": 2})

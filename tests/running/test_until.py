@@ -33,6 +33,7 @@ from rig.events import (
     Where,
 )
 from rig.methods.scripted import Scripted
+from rig.metrics import UNPLAYED
 from rig.models import Model, Notify
 from rig.rates.sequential import LossTest
 from rig.running.control import Control
@@ -71,6 +72,7 @@ class Closing(Scripted):
 
 def plan(store: Path, *models: Scripted | Callable[[Notify], Model], **choices: Any) -> Plan:
     choices = {"conversations": TASKS, "caution": CAUTION, "recipe": {"until": "verdict"}, **choices}
+    choices.setdefault("in_suite", True)
     return small_talks.plan(store, *models, until=SIZE, **choices)
 
 
@@ -80,7 +82,7 @@ def of_type(events: list[Event], kind: type[Any]) -> list[Any]:
 
 def looked(store: Path, size: float = SIZE) -> SequentialComparison:
     with Runs.open(store) as runs:
-        return compare_sequentially(runs, ["latest"], size)
+        return compare_sequentially(runs, ["latest"], size, in_suite=True)
 
 
 @pytest.fixture
@@ -100,8 +102,8 @@ def test_an_arm_is_dropped_as_soon_as_its_loss_is_shown_and_the_others_go_on(sto
     assert played[2] <= played[0] <= played[2] + 2
     assert [arm.decided for arm in stored.arms] == [
         None,
-        f"loss of 20 points shown, e = {int(test.evidence([-1.0] * (lost.decided or 0)).shown)},"
-        f" after {lost.decided} of {N}",
+        "loss of 20 points in this suite shown,"
+        f" e = {int(test.evidence([-1.0] * (lost.decided or 0)).shown)}, after {lost.decided} of {N}",
         of_type(events, EvidenceMoved)[-1].text,
     ]
     assert stored.state == "finished"
@@ -169,7 +171,7 @@ def test_the_displays_show_the_evidence_as_it_moves(store: Path) -> None:
 
     assert PlainDisplay(stream).run(job, Control())
     [decided] = [arm.decided for arm in small_talks.stored(store).arms if arm.decided]
-    lines = [line for line in stream.getvalue().splitlines() if line.startswith("arm1: loss of 20 points")]
+    lines = [line for line in stream.getvalue().splitlines() if line.startswith("arm1: loss of 20 points in")]
     assert lines[0] == "arm1: " + LossTest(SIZE, N, step=1.0).evidence([-1.0]).text
     assert lines[-1] == f"arm1: {decided}"
     assert live.arms[1].evidence == decided
@@ -180,7 +182,7 @@ def test_rates_of_what_stopped_early_are_said_to_be_biased(store: Path) -> None:
     events = small_talks.play(plan(store, model(N), model(N, LATE)))
     assert Notice(CAUTION.text) in events
     declaration = small_talks.stored(store).declaration
-    assert (declaration.caution, declaration.decides) == (CAUTION.text, False)
+    assert (declaration.caution, declaration.decides) == (CAUTION.text, True)
 
 
 def test_where_all_was_played_after_all_nothing_needs_to_be_said(store: Path) -> None:
@@ -190,7 +192,9 @@ def test_where_all_was_played_after_all_nothing_needs_to_be_said(store: Path) ->
     stored = small_talks.stored(store)
     assert [arm.counts["tasks"] for arm in stored.arms] == [N, N]
     assert (stored.declaration.caution, stored.declaration.decides) == ("", True)
-    assert str(stored.arms[1].decided).startswith("loss of 20 points shown, e > 1,000,000, after 24")
+    assert str(stored.arms[1].decided).startswith(
+        "loss of 20 points in this suite shown, e > 1,000,000, after 24"
+    )
 
 
 @pytest.mark.slow
@@ -307,7 +311,7 @@ def _decide(outcomes: list[list[bool]]) -> list[tuple[str | None, int]]:
     """What is found of each arm but the first, and how many conversations it took."""
     tasks = TASKS[:8]
     models = [model(8) for _ in outcomes]
-    todo = replace(small_talks.plan(Path("none"), *models, conversations=tasks), until=SIZE)
+    todo = replace(small_talks.plan(Path("none"), *models, conversations=tasks), until=SIZE, in_suite=True)
     deciding = Deciding(todo, SIZE, ())
     played = [0] * len(outcomes)
     for arm, left in deciding.visits():
@@ -344,7 +348,7 @@ def test_an_arm_that_loses_some_plays_what_it_may_have_won(store: Path) -> None:
     wrong, other = frozenset(ORDER[1::2]), frozenset(ORDER[0::2])
     small_talks.play(plan(store, model(N, wrong), model(N, other)))
     (_, arm) = small_talks.stored(store).arms
-    assert str(arm.decided).startswith("loss of 20 points excluded")
+    assert str(arm.decided).startswith("loss of 20 points in this suite excluded")
     assert arm.counts["tasks"] > N / 2
     assert [each.judged.text for each in looked(store).arms] == [arm.decided]
 
@@ -382,10 +386,50 @@ def test_what_is_found_would_be_found_if_everything_were_played(outcomes: list[l
 
 
 def test_conversations_that_end_out_of_order_wait_for_those_before(store: Path) -> None:
-    todo = replace(small_talks.plan(store, model(8), model(8), conversations=TASKS[:8]), until=SIZE)
+    todo = replace(
+        small_talks.plan(store, model(8), model(8), conversations=TASKS[:8]), until=SIZE, in_suite=True
+    )
     won = {todo.declaration.success: 1.0}
     cells = [Cell(0, task.name, 0, 2, 2, counts=won) for task in TASKS[:8]]
     deciding = Deciding(todo, SIZE, cells)
     assert deciding.finished(Where(1, TASKS[1].name), won) == []
     (moved,) = deciding.finished(Where(1, TASKS[0].name), won)
     assert moved.evidence["after"] == 2
+
+
+def test_while_it_plays_the_live_view_has_bounds_in_place_of_rates(store: Path) -> None:
+    live, seen = RunState(), []
+    todo = plan(store, model(N), model(N, LATE))
+
+    def both(event: Event) -> None:
+        live.apply(event)
+        if isinstance(event, ConversationFinished):
+            counts = live.arms[event.where.arm].rated or {}
+            metric = todo.declaration.success_metric
+            assert metric is not None
+            seen.append((metric.rate(counts), metric.bounds(counts), counts["tasks"]))
+
+    run(todo, both, Control())
+    assert {rate for rate, *_ in seen} == {None}
+    for _, bounds, played in seen:
+        assert bounds is not None
+        assert bounds[1] - bounds[0] == pytest.approx(1 - played / N)
+
+
+def test_about_files_everything_is_played_where_that_does_not_decide(store: Path) -> None:
+    """8 conversations cannot tell a loss of 20 points, so the run ends whole, with plain rates."""
+    tasks = TASKS[:8]
+    small_talks.play(plan(store, model(N), model(N, {ORDER[1]}), in_suite=False, conversations=tasks))
+    stored = small_talks.stored(store)
+    assert [arm.counts["tasks"] for arm in stored.arms] == [8, 8]
+    assert [UNPLAYED in arm.counts for arm in stored.arms] == [False, False]
+    assert (stored.arms[1].decided, stored.declaration.caution) == (None, "")
+
+
+def test_about_files_an_arm_is_dropped_as_soon_as_its_loss_is_shown(store: Path) -> None:
+    small_talks.play(plan(store, model(N), model(N, range(N)), in_suite=False))
+    decided = str(small_talks.stored(store).arms[1].decided)
+    expected = LossTest(SIZE, None, step=1.0).evidence([-1.0] * N)
+    assert expected.decided is not None
+    assert decided.startswith("loss of 20 points shown")
+    assert f"after {expected.decided}" in decided

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from patience import in_a_moment
 
+from rig.reading.typos import corrected
 from rig.scoring.texts import Band, Meaning, Residue, beside, judge
 from rig.toolbox.spec import Text
 from rig.tooltalk.world import BODY, KINDS, TASK
@@ -121,7 +122,7 @@ SAME = {
         ("The limit is 50 km/h.", "The limit is 50 kilometres per hour."),
         ("Nobody may row here.", "Nobody is allowed to row here."),
         ("You must not row here.", "You are not allowed to row here."),
-        ("Bring the diner plates.", "Bring the dinner plates."),
+        ("Bring the plates tomorow.", "Bring the plates tomorrow."),
     ],
     "courtesy": [
         ("Row the boat.", "Dear Ms Berg, I hope this email finds you well. Row the boat. Best, Igor"),
@@ -130,7 +131,11 @@ SAME = {
     ],
     "pictures": [("Happy landing 🎂", "Happy landing"), ("Yes 👍", "Yes")],
     "languages": [
-        ("Am Montag rudern wir nicht.", "Wir rudern am Montag nicht."),
+        ("Am Montag rudern wir nicht!", "am montag, rudern wir nicht."),
+        ("三月份的报告", "3月份的报告。"),
+        ("二千零二十五年", "2025年"),
+        ("الطابق ١٢، شارع النيل", "الطابق 12 شارع النيل"),
+        ("बैठक १० बजे", "बैठक 10 बजे"),
     ],
 }
 
@@ -141,12 +146,38 @@ def test_another_way_to_write_it_is_not_refused(first: str, second: str) -> None
     assert meaning(second, first) is Meaning.SAME
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("Refill the prednisone.", "Refill the prednisolone."),
+        ("Buy Bramley apples.", "Buy Bromley apples."),
+        ("buy bramley apples", "buy bromley apples"),
+        ("The personnel meeting.", "The personal meeting."),
+        ("A tour of the desert.", "A tour of the dessert."),
+        ("不能参加会议", "才能参加会议"),
+    ],
+)
+def test_what_may_be_meant_as_it_is_written_is_not_corrected(first: str, second: str) -> None:
+    assert corrected(first, second) == (first, second)
+
+
+def test_misspelled_words_are_corrected() -> None:
+    assert corrected("Bring it tomorow.", "Bring it tomorrow.")[0] == "Bring it tomorrow."
+    assert corrected("On Wendesday.", "On Wednesday.")[0] == "On Wednesday."
+
+
 UNCLEAR = [
     ("He was released.", "He was released on bail."),
     ("The boat is late.", "The boat might be late."),
     ("The pier is not lit.", "The pier is dim."),
     ("It is not a problem if you row.", "No problem if you row."),
     ("会議は火曜日です。", "火曜日に会議があります。"),
+    ("不能参加会议", "才能参加会议"),
+    ("明天三点开会", "明天五点开会"),
+    ("The shop closes at 2 pm. Il a deux enfants.", "The shop closes at 2 pm. Il a trois enfants."),
+    ("Je ne viendrai pas jeudi.", "Je viendrai jeudi."),
+    ("Đón bé lúc bốn giờ", "Đón bé lúc năm giờ"),
+    ("我周五去上海。", "I go to Shanghai on Friday."),
 ]
 
 
@@ -171,6 +202,30 @@ def test_another_argument_can_carry_a_fact() -> None:
     assert judged() is Meaning.DIFFERENT
     assert judged("2023-09-15 00:00:00") is Meaning.SAME
     assert judged("2023-09-14 00:00:00") is Meaning.DIFFERENT
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("take the pill daily", "take the pill weekly"),
+        ("last quarter's figures", "next quarter's figures"),
+        ("feed the cat in the morning", "feed the cat at night"),
+        ("call Igor on weekdays", "call Igor at weekends"),
+        ("pay the monthly rent", "pay the rent"),
+        ("send last month's bill", "send the bill"),
+    ],
+)
+def test_a_date_elsewhere_says_neither_how_often_nor_when_in_the_day(first: str, second: str) -> None:
+    dated = beside(["2025-03-06 00:00:00"])
+    assert judge(TASK, first, second, lambda _: 1.0, BAND, dated).meaning is not Meaning.SAME
+    assert judge(TASK, second, first, lambda _: 1.0, BAND, dated).meaning is not Meaning.SAME
+
+
+def test_a_time_elsewhere_says_which_part_of_the_day() -> None:
+    first, second = "feed the cat in the morning", "feed the cat"
+    morning, evening = beside(["2025-03-06 08:00:00"]), beside(["2025-03-06 20:00:00"])
+    assert judge(TASK, first, second, lambda _: 1.0, BAND, morning).meaning is Meaning.SAME
+    assert judge(TASK, first, second, lambda _: 1.0, BAND, evening).meaning is not Meaning.SAME
 
 
 SENTENCES = [

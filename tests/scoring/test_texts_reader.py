@@ -27,6 +27,7 @@ def read(first: str, second: str) -> list[tuple[str, str]]:
     return asked
 
 
+LOADS = list(enumerate(("pears", "plums", "onions", "carrots", "apples"), 12))
 WORDED = ("The goods will be dropped off on Monday.", "They are bringing the order on Monday.")
 
 
@@ -135,3 +136,16 @@ def test_what_a_reader_cannot_read_is_left_to_the_rules() -> None:
     assert judged(*WORDED, lambda *_: None) == by_rules
     assert by_rules.meaning is Meaning.UNCLEAR
     assert math.isfinite(by_rules.likeness)
+
+
+def test_a_long_text_counts_as_a_whole_too() -> None:
+    first = " ".join(f"The {number} crates of {what} go to Ole." for number, what in LOADS)
+    second = " ".join(f"Ole gets {number} crates of {what}, all right." for number, what in LOADS)
+
+    def of(passage: float, whole: float) -> Meaning:
+        return judged(first, second, lambda one, _: whole if len(one.split()) > 25 else passage).meaning
+
+    assert of(0.1, 0.1) is Meaning.DIFFERENT
+    assert of(0.1, 0.9) is Meaning.UNCLEAR
+    assert of(0.9, 0.1) is Meaning.UNCLEAR
+    assert of(0.9, 0.9) is Meaning.SAME

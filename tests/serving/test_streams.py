@@ -33,6 +33,9 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rig.serving.wire.client.GRACE_S", 0.1)
 
 
+LEAK = f'I ask.\n<tool_call>\n{{"name": "weather", "arguments": {TEXT}}}\n</tool_call>'
+
+
 def predicted(url: str, said: list[str] | None = None, **settings: Any) -> Prediction:
     """Return the prediction of one step by the server at an address."""
     model = load(url, EngineSettings(timeout=3.0, **settings), (said if said is not None else []).append)
@@ -229,8 +232,7 @@ def modes() -> Iterator[tuple[str, Callable[[], Reply], Any]]:
         lambda: events(chunk(tool_calls=piece("weather", TEXT)), chunk("tool_calls")),
         [OSLO],
     )
-    thought = f'I ask.\n<tool_call>\n{{"name": "weather", "arguments": {TEXT}}}\n</tool_call>'
-    yield "a call in the thoughts", lambda: events(chunk(reasoning_content=thought), chunk("stop")), [OSLO]
+    yield "a call in the thoughts", lambda: events(chunk(reasoning_content=LEAK), chunk("stop")), "invalid"
     yield "a call, done, no reason", lambda: called(piece("weather", TEXT), finish=None), [OSLO]
     yield (
         "calls with thoughts",
@@ -287,15 +289,31 @@ def test_what_a_client_has_to_overlook_is_noted(serve: Serve) -> None:
     notes = {
         name: predicted(serve(lambda _body, reply=reply: reply()).url).salvage
         for name, reply, _ in modes()
-        if name
-        in ("done without a reason", "a prefix", "a call in the thoughts", "one index, two calls", "Hello")
+        if name in ("done without a reason", "a prefix", "one index, two calls", "Hello")
     }
     assert notes == {
         "done without a reason": "no finish_reason",
         "a prefix": "a name with a prefix",
-        "a call in the thoughts": "in the thoughts",
         "one index, two calls": "two calls have one index",
     }
+
+
+@pytest.mark.parametrize(
+    ("reply", "form"),
+    [
+        ({"content": f'```json\n{{"name": "weather", "arguments": {TEXT}}}\n```'}, "fenced JSON"),
+        ({"content": LEAK.partition("\n")[2]}, "<tool_call>"),
+        ({"reasoning_content": LEAK}, "within the thoughts"),
+    ],
+)
+def test_calls_that_a_server_left_in_the_text_are_words_unless_it_is_read_leniently(
+    serve: Serve, reply: dict[str, str], form: str
+) -> None:
+    url = serve(lambda _body: events(chunk(**reply), chunk("stop"))).url
+    strict, lenient = predicted(url), predicted(url, leaked="lenient")
+    assert strict.form == lenient.form == f"leaked: {form}"
+    assert calls_of(lenient) == [OSLO]
+    assert (strict.call, strict.reply) == (None, reply.get("content"))
 
 
 def test_a_connection_that_stays_open_after_the_answer_is_closed(serve: Serve) -> None:

@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -12,6 +13,7 @@ import pytest
 import small_talks
 
 from rig.methods.scripted import Scripted
+from rig.models import OWN, Prediction, Request
 from rig.store import EXPORTED_VIEWS, datasette_metadata
 from rig.store.views import described
 
@@ -34,12 +36,18 @@ print(json.dumps([urllib.request.urlopen(base + path, timeout=60).read().decode(
 Fetch = Callable[..., list[str]]
 
 
+def formed(request: Request) -> Prediction:
+    """The erratic arm's answers, with a form as a model's own calls have."""
+    prediction = small_talks.erratic(request)
+    return replace(prediction, form=OWN) if prediction.call else prediction
+
+
 @pytest.fixture(scope="module")
 def fetch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fetch]:
     """Datasette serves a store of two arms, the second of which errs; gives what pages hold."""
     folder = tmp_path_factory.mktemp("datasette")
     path, metadata = folder / "runs.sqlite", folder / "metadata.json"
-    small_talks.play(small_talks.plan(path, small_talks.oracle(), Scripted(small_talks.erratic)))
+    small_talks.play(small_talks.plan(path, small_talks.oracle(), Scripted(formed)))
     metadata.write_text(json.dumps(datasette_metadata(path)))
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -22,7 +22,7 @@ from rig.errors import RigError
 from rig.events import Event, TurnFinished
 from rig.running.control import Control
 from rig.running.runner import run
-from rig.store import Runs, StoreError, backup
+from rig.store import Runs, RunWriter, StoreError, backup
 from rig.store.connect import faults
 
 Rig = Callable[..., Any]
@@ -239,6 +239,26 @@ def test_what_no_reader_was_prepared_for_is_one_line(
         monkeypatch.setenv("RIG_TRACEBACK", "1")
         with pytest.raises((TypeError, ValueError)):
             rig(*words, "--runs", runs)
+
+
+def test_a_store_that_goes_away_while_a_run_begins_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from rig.store import writer
+
+    path = tmp_path / "runs.sqlite"
+
+    class LateLock(writer.RunLock):
+        def __init__(self, store: Path, run: str) -> None:
+            super().__init__(store, run)
+            store.unlink()
+
+    monkeypatch.setattr(writer, "RunLock", LateLock)
+    todo = small_talks.plan(path, small_talks.oracle())
+    with pytest.raises(StoreError, match="was moved or removed while run abcde began") as caught:
+        RunWriter.create(path, todo.as_new_run())
+    assert "\n" not in str(caught.value)
+    assert not list(tmp_path.glob("*.lock"))
 
 
 def test_a_folder_that_cannot_be_searched_is_one_line(tmp_path: Path, rig: Rig) -> None:

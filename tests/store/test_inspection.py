@@ -11,6 +11,7 @@ import small_talks
 from sqlite_utils import Database
 
 from benchmarks.attack.foreign import HARMS
+from rig import progress
 from rig.errors import RigError
 from rig.paths import cache_directory
 from rig.store import Runs, StoreError, inspection, merge
@@ -80,7 +81,8 @@ def test_a_store_is_inspected_once_until_another_program_changes_it(
     inspected: list[Path] = []
     inspect = inspection.fault_of
     monkeypatch.setattr(
-        "rig.store.connect.fault_of", lambda database: inspected.append(store) or inspect(database)
+        "rig.store.connect.fault_of",
+        lambda database, name: inspected.append(store) or inspect(database, name),
     )
     for _ in range(3):
         with Runs.open(store) as runs:
@@ -109,13 +111,47 @@ def test_what_is_remembered_is_lost_without_harm(store: Path, monkeypatch: pytes
         assert len(runs.all()) == 1
 
 
-def test_a_statement_that_takes_too_long_is_ended(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
+
+
+def test_a_statement_that_takes_too_much_computing_is_ended(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     later: Callable[[], float] = iter(range(0, 1_000_000, 1_000)).__next__
-    monkeypatch.setattr(inspection.time, "monotonic", later)
-    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
+    monkeypatch.setattr(inspection.time, "thread_time", later)
     with (
         closing(Database(store)) as database,
         pytest.raises(sqlite3.OperationalError, match="interrupted"),
         inspection.limited(database),
     ):
-        database.execute(endless).fetchall()
+        database.execute(ENDLESS).fetchall()
+
+
+def test_a_store_is_read_to_its_end_however_busy_the_machine_is(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where each look at the clock is a day later, and little was computed."""
+    days: Callable[[], float] = iter(range(0, 10**12, 86_400)).__next__
+    monkeypatch.setattr(inspection, "_OPERATIONS", 100)
+    told: list[tuple[str, str, int, int]] = []
+    monkeypatch.setattr(progress, "_watch", [*progress._watch])
+    progress.show_with(lambda *how_far: told.append(how_far))
+    (cache_directory() / inspection._FILE).unlink(missing_ok=True)
+    with monkeypatch.context() as patched:
+        patched.setattr(inspection.time, "monotonic", days)
+        with Runs.open(store) as runs:
+            assert len(runs.all()) == 1
+    assert {(name, what) for name, what, *_ in told} == {("runs.sqlite", "inspecting part")}
+    done = [number for *_, number, _of in told]
+    assert done == sorted(done)
+    assert told[0][2] < told[-1][2] == told[-1][3]
+
+
+def test_what_was_not_read_is_not_called_damaged(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inspection, "_OPERATIONS", 1)
+    monkeypatch.setattr(inspection, "_LEAST_S", -1e9)
+    (cache_directory() / inspection._FILE).unlink(missing_ok=True)
+    with pytest.raises(StoreError) as caught, Runs.open(store):
+        pass
+    assert "far more computing than its size explains" in str(caught.value)
+    assert "damaged" not in str(caught.value)

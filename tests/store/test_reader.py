@@ -34,7 +34,6 @@ def test_a_run_is_found_by_its_id_or_the_beginning_of_it(tmp_path: Path, text: s
     ("text", "fault"),
     [
         ("ab", "could be any of abxyz, abcde"),
-        ("first", "could be any of qqqqq, abcde"),
         ("zz", "no run 'zz'"),
     ],
 )

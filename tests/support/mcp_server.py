@@ -52,6 +52,8 @@ TOOLS: dict[str, dict[str, Any]] = {
     "log": {"bytes": NUMBER},
     "input": {},
     "null": {},
+    "attack": {"way": TEXT, "target": TEXT},
+    "dig": {"levels": NUMBER},
 }
 READS = ("echo", "read", "environment", "connect", "where", "clock")
 
@@ -192,9 +194,7 @@ class Server:
         os._exit(code)
 
     def do_die_once(self) -> Any:
-        mark = Path(os.environ["HOME"]).parent / "died"
-        if not mark.exists():
-            mark.touch()
+        if Path(__file__).with_name("deadly").exists():
             os._exit(1)
         return "alive"
 
@@ -225,7 +225,8 @@ class Server:
 
     def do_wrong_id(self) -> None:
         put({"id": 10**9, "result": text("not for you")})
-        put({"id": str(self.id), "result": text("nor this")})
+        put({"id": f"x{self.id}", "result": text("nor this")})
+        put({"id": True, "result": text("nor this")})
 
     def do_null(self) -> None:
         put({"id": self.id, "error": None, "result": text("no error")})
@@ -254,6 +255,57 @@ class Server:
         sys.stderr.write("l" * bytes)
         sys.stderr.flush()
         return "logged"
+
+    def do_dig(self, levels: int) -> Any:
+        """Folders in folders, deeper than any path can name."""
+        home = os.open(".", os.O_RDONLY)
+        for _ in range(levels):
+            os.mkdir("d")
+            os.chdir("d")
+        os.fchdir(home)
+        return levels
+
+    def do_attack(self, way: str, target: str) -> Any:
+        """Whether something works that no server should be able to do."""
+        try:
+            getattr(self, f"attack_{way}")(target)
+        except OSError as error:
+            return f"{type(error).__name__}: {error.strerror}"
+        return "it works"
+
+    def attack_network(self, target: str) -> None:
+        socket.create_connection(("127.0.0.1", int(target)), 2).close()
+
+    def attack_machine(self, target: str) -> None:
+        socket.socket(socket.AF_VSOCK).close()
+
+    def attack_sockets(self, target: str) -> None:
+        with socket.socket(socket.AF_UNIX) as own:
+            own.connect(target.replace("@", "\0"))
+
+    attack_abstract = attack_sockets
+
+    def attack_writes(self, target: str) -> None:
+        with open(target, "r+") as file:
+            file.write("x")
+
+    def attack_reads(self, target: str) -> None:
+        with open(target) as file:
+            file.read()
+
+    def attack_modes(self, target: str) -> None:
+        os.utime(target, (0, 0))
+
+    def attack_terminal(self, target: str) -> None:
+        os.write(os.open(target, os.O_WRONLY | os.O_NOCTTY), b"\x1b]0;mine\a")
+
+    def attack_kernel(self, target: str) -> None:
+        os.close(os.open(target, os.O_WRONLY))
+
+    attack_processes = attack_reads
+
+    def attack_signals(self, target: str) -> None:
+        os.kill(int(target), 0)
 
     def do_input(self) -> None:
         put({"id": self.id, "result": {"resultType": "input_required", "inputRequests": {}}})

@@ -18,6 +18,20 @@ class Environment:
         self.syncs += 1
         self.bulb = self.tools.db["lamp"]
 
+    def set_state(self, initialization_data, initialization_actions, message_history):
+        if initialization_data is not None:
+            for kit, data in (
+                (self.tools, initialization_data.agent_data),
+                (self.user_tools, initialization_data.user_data),
+            ):
+                if data is not None:
+                    kit.update_db(data)
+        for call in initialization_actions or ():
+            kit = self.user_tools if call.env_type == "user" else self.tools
+            getattr(kit, call.func_name)(**call.arguments)
+            self.sync_tools()
+        self.sync_tools()
+
     def get_response(self, message):
         try:
             is_users = message.name in self.user_tools.tools if self.is_solo else message.requestor == "user"

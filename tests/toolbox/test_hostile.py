@@ -138,7 +138,7 @@ def test_a_list_says_what_it_holds_that_it_should_not() -> None:
 def test_an_optional_argument_that_is_null_is_not_given() -> None:
     made = tool({"type": "string"}, required=False)
     assert check(made, {"x": None}) == {}
-    bare = {"type": "object", "properties": {}, "required": []}
+    bare = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
     with pytest.raises(ToolError, match="takes none"):
         check(Tool("Sit", "Hands", "", bare, "", False, Match(), dict), {"x": 1})
 

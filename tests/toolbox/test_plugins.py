@@ -113,9 +113,11 @@ def test_a_toolbox_is_found_by_name_or_by_place(tmp_path: Path, monkeypatch: pyt
 
 def test_what_registrations_say_of_methods_is_what_the_methods_say() -> None:
     tenants = registered().methods
-    assert {name: tenants.attribute(name, "roles") for name in tenants} == {
-        name: method.roles for name, method in tenants.items()
-    }
+    for name, method in tenants.items():
+        assert tenants.attribute(name, "roles") == method.roles
+        assert tenants.attribute(name, "shipped") == tuple(method.shipped)
+        told = [(own.name, own.default, own.help) for own in tenants.attribute(name, "explained")]
+        assert told == [(own.name, own.default, own.help) for own in method.explained]
 
 
 def test_what_a_registration_says_needs_no_loading() -> None:

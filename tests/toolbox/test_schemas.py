@@ -69,6 +69,7 @@ SCHEMA = {
         "count": {"type": "integer", "minimum": 1},
     },
     "required": ["at"],
+    "additionalProperties": False,
 }
 
 

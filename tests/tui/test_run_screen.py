@@ -9,10 +9,14 @@ from textual.events import MouseScrollUp
 
 from rig.events import (
     ArmFinished,
+    ArmInfo,
+    ArmReady,
+    ArmStarted,
     ConversationStarted,
     Event,
     Notice,
     PieceGenerated,
+    PromptRead,
     RunStarted,
     Speed,
     TurnStarted,
@@ -46,6 +50,18 @@ async def test_it_shows_the_run_as_it_is(watch: Watch, mid_run: list[Event]) -> 
             "cached": "93.8%",
         }.items():
             assert watched.number(title).startswith(number), title
+
+
+async def test_it_shows_how_far_the_beginning_of_all_prompts_is_read(watch: Watch, stream: Any) -> None:
+    run = stream(conversations=3)
+    watched = watch([*run.events, ArmStarted(0), PromptRead(0, 512, 3450)])
+    async with watched.app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        assert "reading what every prompt begins with:   512 of 3,450 tokens (14%)" in watched.screen
+        assert "reading the prompt, 14%" in watched.screen
+        watched.tell([ArmReady(0, ArmInfo("qwen"), 70.0)])
+        watched.run.catch_up()
+        assert "waiting for the first turn" in watched.screen
 
 
 @pytest.mark.slow

@@ -13,6 +13,9 @@ from rig.displays import signs
 from rig.displays.steps import Called, CallVerdict, Ended, Replied, Said, TurnHeading
 from rig.events import (
     ArmFinished,
+    ArmInfo,
+    ArmReady,
+    ArmStarted,
     CallJudged,
     ConversationSkipped,
     ConversationStarted,
@@ -20,16 +23,19 @@ from rig.events import (
     Notice,
     PieceGenerated,
     PredictionMade,
+    PromptRead,
     RunFinished,
+    RunStarted,
     Speed,
     TurnStarted,
     Where,
 )
 from rig.metrics import TASKS
 from rig.models import Prediction
+from rig.running.control import Control
 from rig.store import Cell
 from tui.live.layout import Draft, NoticeLine
-from tui.live.live_run import EventQueue
+from tui.live.live_run import EventQueue, LiveRun
 from tui.live.state import ConversationState, RunState, StoredBefore
 
 
@@ -303,3 +309,20 @@ def test_a_fault_that_no_verdict_names_marks_a_conversation_as_in_the_store(stre
     run.finish(run.start(0), counts(1, 0, 0.0, 1, 1, bad_actions=1))
     state = folded(run.events)
     assert [one.sign for one in state.conversations.values()] == [signs.INCORRECT]
+
+
+def test_the_view_says_how_far_the_beginning_of_all_prompts_is_read() -> None:
+    queue = EventQueue()
+    live = LiveRun(queue, Control())
+    conditions = []
+    arm = ArmInfo("qwen")
+    for event in (
+        RunStarted("abcde", "runs.sqlite", (arm,), ()),
+        ArmStarted(0),
+        PromptRead(0, 512, 3450),
+        ArmReady(0, arm, 70.0),
+    ):
+        queue.emit(event)
+        live.catch_up()
+        conditions.append(live.condition)
+    assert conditions == ["", "loading the model", "reading the prompt, 14%", ""]

@@ -50,6 +50,9 @@ async def test_each_key_leads_to_the_next_step(tour: TourScreen) -> None:
             await pilot.press(step.pressed)
             await eventually(lambda after=number + 1: tour.step == after)
             if tour.focused is not None:
+                guide = plain(tour.query_one("#guide", Lines).lines)
+                assert "end with enter" in guide
+                assert STEPS[number + 1].says not in guide
                 await pilot.press("a", "enter")
             for _ in range(200):
                 if step.key not in ("enter", "C", "?") or pilot.app.screen is not tour:

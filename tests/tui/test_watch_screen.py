@@ -158,6 +158,22 @@ async def test_one_goes_to_any_conversation_and_back(store: Path) -> None:
 
 
 @pytest.mark.slow
+async def test_one_goes_to_the_end_and_back(store: Path) -> None:
+    async with seeing(Player(store, "abcde", stay=True)) as seen:
+        await seen.shows("reads the prompt")
+        await seen.press("p", "E")
+        await seen.shows("finished")
+        assert seen.player.is_over
+        await seen.press("S")
+        await seen.shows("> alarms", "0/3")
+
+
+def test_the_help_of_a_replay_lists_no_role_to_play() -> None:
+    titles = [section.title for section in WatchScreen.KEYS]
+    assert titles == ["Replay", "Conversations", "Transcript"]
+
+
+@pytest.mark.slow
 async def test_leaving_ends_the_telling(store: Path) -> None:
     player = Player(store, "abcde", stay=True)
     async with seeing(player) as seen:

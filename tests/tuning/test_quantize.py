@@ -1,9 +1,14 @@
 """Making smaller files with llama.cpp's quantizer: what is written, said and left over."""
 
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
+import psutil
 import pytest
 import tiny_gguf
 from hypothesis import given, settings
@@ -85,6 +90,31 @@ def test_the_same_parent_makes_the_same_bytes_whatever_the_threads(models: Path)
     assert again.seconds is not None
     assert again.entry == first.entry
     assert len(local_registry()) == 1
+
+
+@pytest.mark.slow
+def test_whoever_is_killed_leaves_no_half_file_and_no_entry(models: Path, rig: Callable[..., Any]) -> None:
+    """Also llama.cpp, which works in a process of its own, stops then."""
+    code = "from rig.cli import main; main(['models', 'quantize', 'tiny', '--to', 'q8_0,q6_k,q4_0,q2_k'])"
+    sizes: set[int] = set()
+    for delay in (0.0, 0.1, 0.3):
+        with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE) as child:
+            until = time.monotonic() + 120
+            while not (begun := list(models.glob(".*/*.gguf"))) and time.monotonic() < until:
+                time.sleep(0.002)
+            assert begun
+            time.sleep(delay)
+            quantizers = psutil.Process(child.pid).children()
+            child.kill()
+        assert psutil.wait_procs(quantizers, 60)[1] == []
+        made = {path.name for path in models.glob("tiny-*.gguf")}
+        assert made == set(local_registry())
+        sizes |= {len(made)}
+    assert min(sizes) < 4
+    assert rig("models", "list").code == 0
+    assert not [path for path in models.iterdir() if path.name.startswith(".")]
+    assert make("q8_0").entry.file in local_registry()
+    assert not [path for path in models.iterdir() if path.name.startswith(".")]
 
 
 def test_another_file_of_that_name_is_not_replaced(models: Path) -> None:
@@ -183,8 +213,13 @@ def test_any_name_is_read_as_it_was_written(name: str, parent: str) -> None:
     )
     with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
         patch.setattr(derived, "models_directory", lambda: Path(folder))
-        record(entry)
+        written = Path(folder) / "unfinished"
+        written.write_bytes(b"x")
+        record(entry, written)
         assert local_registry() == {"x.gguf": entry}
+        assert not written.exists()
+        (Path(folder) / "x.gguf").unlink()
+        assert local_registry() == {}
 
 
 @pytest.mark.parametrize("cut", ["name", "sha256", "requantized"])

@@ -12,7 +12,7 @@ from rig.calls import Outcome, StepPlace, Verdict
 from rig.displays import signs, steps
 from rig.displays.signs import Sign
 from rig.displays.steps import Back, Called, CallVerdict, Lengths, Piece, Returned, TurnHeading
-from rig.displays.texts import LIMIT, Clip, clip
+from rig.displays.texts import LIMIT, Clip, clip, read_so_far
 from rig.errors import counted
 from rig.models import Prediction
 from rig.tasks import ASSISTANT
@@ -186,7 +186,7 @@ RESPONSE_LINES = 3
 CALL_LINES = 12
 THOUGHT_LINES = 1
 READING_BAR = 10
-READING = 56
+READING = 60
 """The width in cells from which a bar shows how much of a prompt is read."""
 
 
@@ -247,7 +247,7 @@ class DraftBlock:
         words: Span = ("reads the prompt", Tint.MUTED)
         if not prompt or self._form.text < READING:
             return (words,)
-        amount: Span = (f"  {read:>{len(f'{prompt:,}')},} of {prompt:,} tokens", Tint.MUTED)
+        amount: Span = (f"  {read_so_far(read, prompt)}", Tint.MUTED)
         return (words, ("  ", Tint.PLAIN), *progress(read, prompt, READING_BAR), amount)
 
 
@@ -295,11 +295,13 @@ def _paragraphs(entry: Entry, form: BlockLayout) -> list[list[Span]]:
             return [[(f"{entry.words} ", Tint.MUTED), *text]]
         case Called():
             arguments = json_spans(_shortened(entry.arguments, CALL_LINES, form))
-            return [[(inert_line(entry.name.text), Tint.CALL), (" ", Tint.PLAIN), *arguments]]
+            call = [(inert_line(entry.name.text), Tint.CALL), (" ", Tint.PLAIN), *arguments]
+            return [call, *_form(entry.form)]
         case Returned():
             return [line_spans(_shortened(entry.text, RESPONSE_LINES, form), Tint(entry.sign.tint))]
         case steps.Replied():
-            return [word_spans(entry.text, Tint.PLAIN if entry.text.text else Tint.MUTED)]
+            words = word_spans(entry.text, Tint.PLAIN if entry.text.text else Tint.MUTED)
+            return [words, *_form(entry.form)]
         case steps.Failed():
             kind, colon, detail = inert_line(entry.why).partition(":")
             raw = [line_spans(_shortened(entry.raw, CALL_LINES, form), Tint.MUTED)]
@@ -313,6 +315,11 @@ def _paragraphs(entry: Entry, form: BlockLayout) -> list[list[Span]]:
             return [[(steps.again(times), Tint.MUTED)]]
         case _:
             return []
+
+
+def _form(form: str) -> list[list[Span]]:
+    """Return a paragraph about the form of a call that is not the family's own."""
+    return [[(inert_line(form), Tint.ALARM)]] if form else []
 
 
 def plain(lines: Iterable[Line]) -> str:

@@ -162,7 +162,11 @@ class LiveRun:
             return "stopping"
         if self.paused:
             return "pausing" if self.state.playing else "paused"
-        return "loading the model" if any(arm.loading for arm in self.state.arms) else ""
+        loading = next((arm for arm in self.state.arms if arm.loading), None)
+        if loading is None:
+            return ""
+        read, prompt = loading.read
+        return f"reading the prompt, {100 * read // prompt}%" if prompt else "loading the model"
 
     def pace_of(self, where: Where | None) -> float | None:
         """Return the tokens per second of the step being written in a conversation; None if there is none."""

@@ -63,7 +63,7 @@ class ConversationState:
     @property
     def over(self) -> bool:
         """Whether it was played to the end."""
-        return self.failed or self.status == signs.SUCCESS
+        return self.failed or self.status in signs.SUCCESSES
 
     @property
     def failed(self) -> bool:
@@ -87,6 +87,8 @@ class ArmState:
 
     info: ArmInfo
     loading: bool = False
+    read: tuple[int, int] = (0, 0)
+    """While it gets ready: the tokens read of the beginning of all its prompts, and how many these are."""
     counts: Counts | None = None
     speed: Speed | None = None
     failure: str | None = None
@@ -189,9 +191,11 @@ class RunState:
                 self._run_started(event)
             case events.ArmStarted():
                 self.arm(event.arm).loading = True
+            case events.PromptRead():
+                self.arm(event.arm).read = event.read, event.prompt
             case events.ArmReady():
                 arm = self.arm(event.arm)
-                arm.info, arm.loading = event.info, False
+                arm.info, arm.loading, arm.read = event.info, False, (0, 0)
             case events.ArmFinished():
                 self._arm_finished(event)
             case events.RunFinished():
@@ -248,7 +252,7 @@ class RunState:
             if cell.counts is not None:
                 conversation.status = self._ending(cell.counts, cell.errors)
                 conversation.counts = cell.counts
-                self.arm(cell.arm).course.append(conversation.status is signs.SUCCESS)
+                self.arm(cell.arm).course.append(conversation.status in signs.SUCCESSES)
                 conversation.incorrect_actions = self.declaration.faults(cell.counts)
                 conversation.dropped = True
 
@@ -292,7 +296,7 @@ class RunState:
     def _arm_finished(self, event: events.ArmFinished) -> None:
         arm = self.arm(event.arm)
         arm.counts, arm.speed = event.counts, event.speed
-        arm.loading, arm.failure = False, event.failure
+        arm.loading, arm.read, arm.failure = False, (0, 0), event.failure
         if event.decided and not arm.evidence.endswith(event.decided):  # a curve has its picture before it
             arm.evidence = event.decided
         for where in [
@@ -315,7 +319,7 @@ class RunState:
         conversation.incorrect_actions = self.declaration.faults(event.counts)
         arm = self.arm(event.where.arm)
         arm.counts, arm.speed = event.arm_counts, event.speed
-        arm.course.append(conversation.status is signs.SUCCESS)
+        arm.course.append(conversation.status in signs.SUCCESSES)
         transcript = self._transcript(event.where)
         transcript.add(ended(self.declaration, event.counts, event.errors))
         self._leave(event.where)
@@ -337,7 +341,7 @@ class RunState:
 
     def _ending(self, counts: Counts, errors: Mapping[str, int]) -> Sign:
         if self.declaration.succeeded(counts):
-            return signs.SUCCESS
+            return ended(self.declaration, counts, errors).sign
         return signs.ERROR if errors else signs.FAILED
 
     def _leave(self, where: Where) -> None:

@@ -42,7 +42,7 @@ _RUN = Section(
 )
 
 _GIVING_UP = "end the conversation with the words that the role has for it"
-_PERSON = Section(
+PERSON = Section(
     "Playing a role yourself",
     Binding("ctrl+g", "phrase(0)", "give up", tooltip=_GIVING_UP, key_display="^g", priority=True),
     _key("i", "answer", "answer", "go back to the line in which you answer (escape leaves it)"),
@@ -88,7 +88,7 @@ _TRANSCRIPT = Section(
     *_SCROLLING,
 )
 
-RUN = (_RUN, _PERSON, _CONVERSATIONS, _TRANSCRIPT)
+RUN = (_RUN, PERSON, _CONVERSATIONS, _TRANSCRIPT)
 
 _PLACES = Section(
     "Places",
@@ -194,4 +194,5 @@ REPLAY = Section(
     _key("full_stop", "step", "step", "show the next turn whole and pause", "."),
     _key("s", "seek", "play this", "play the conversation you read, from its beginning"),
     _hidden("S", "seek_start", "from the start", "play the run from its beginning"),
+    _hidden("E", "seek_end", "to the end", "show the run as it ended, or as it stands"),
 )

@@ -1,10 +1,11 @@
 """Moving around in a run and steering it: choosing a conversation, a place in it, pausing and stopping."""
 
-import json
 from pathlib import Path
 
+from rig.budget import parse_json
 from rig.displays import signs
 from rig.displays.steps import Called
+from rig.displays.texts import read_so_far
 from rig.events import Where
 from tui.live.layout import BlockLayout, Draft, block, plain
 from tui.live.live_run import LiveRun
@@ -50,6 +51,8 @@ class ReadingScreen(PagedScreen[None]):
         """Return a conversation from memory or the store, and the words to show if it has no transcript."""
         conversation = self.state.conversations.get(where) if where else None
         if where is None or conversation is None:
+            if reading := next((arm.read for arm in self.state.arms if arm.read[1]), None):
+                return None, f"reading what every prompt begins with: {read_so_far(*reading)}"
             turn = "next turn" if self.state.turns_done else "first turn"
             return None, f"waiting for the {turn if self.state.run else 'run to start'}"
         if conversation.transcript is not None or not conversation.dropped:
@@ -293,7 +296,7 @@ def _call_json(call: Called) -> str | None:
     if call.name.omitted or call.arguments.omitted:
         return None
     try:
-        return indented({"name": call.name.text, "arguments": json.loads(call.arguments.text)})
+        return indented({"name": call.name.text, "arguments": parse_json(call.arguments.text)})
     except ValueError:
         return None
 

@@ -17,6 +17,7 @@ from rig.displays import signs
 from rig.displays.card import Card
 from rig.displays.table import short_names
 from rig.events import ArmFinished, Notice, Where
+from rig.metrics import UNPLAYED
 from rig.rates import Estimate, estimates
 from rig.rates.repeats import RepeatOutcomes
 from rig.store import Runs
@@ -282,7 +283,9 @@ class RunScreen(ReadingScreen):
         """Return the rates of an arm with their intervals, computed again if the arm or the run changed."""
         if self._estimated != (arm, self.state.changes):
             self._estimated = arm, self.state.changes
-            cells = (cell for where, cell in self.state.conversations.items() if where.arm == arm)
+            # Of an arm that stops by its results, neither a rate nor its interval would be fair.
+            is_fair = UNPLAYED not in (self.state.arm(arm).rated or {})
+            cells = (cell for where, cell in self.state.conversations.items() if is_fair and where.arm == arm)
             counted = [(cell.where.conversation, cell.counts) for cell in cells if cell.counts is not None]
             self._estimates = estimates(counted, self.state.declaration)
             succeeded = self.state.declaration.succeeded
@@ -372,7 +375,8 @@ class WatchScreen(RunScreen, inherit_bindings=False):
     """The screen of a run that a player replays. Leaving ends the replay, never the run."""
 
     SUBJECT = "A run watched again, or from elsewhere"
-    KEYS = (keys.REPLAY, *RunScreen.KEYS[1:])
+    # Nobody plays a role in a replay.
+    KEYS = (keys.REPLAY, *(section for section in RunScreen.KEYS[1:] if section is not keys.PERSON))
 
     def __init__(self, replay: Replay) -> None:
         super().__init__(replay)
@@ -420,6 +424,12 @@ class WatchScreen(RunScreen, inherit_bindings=False):
 
     def action_seek_start(self) -> None:
         self._seek(None)
+
+    def action_seek_end(self) -> None:
+        self.player.seek_end()
+        self.player.resume()
+        self.following = True
+        self.show_state()
 
     def _seek(self, where: Where | None) -> None:
         self.player.seek(where)

@@ -132,6 +132,7 @@ def write_step(page: PageWriter, step: StepRecord, effects: Effects | None) -> N
             page.call(view.made.sign, view.made)
         case Replied():
             page.words(view.made.sign, view.made.text)
+            page.form(view.made.form)
         case Failed():
             page.beside(view.made.sign, [(inert_line(view.made.why), Tint.ERROR)])
             if view.raw.text:

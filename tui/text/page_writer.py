@@ -105,6 +105,12 @@ class PageWriter:
         for name, value in call.pairs:
             spans = [*line_spans(name, Tint.KEY), ("  ", Tint.PLAIN), *json_spans(value)]
             self.beside(("", Tint.PLAIN), spans, 2)
+        self.form(call.form)
+
+    def form(self, text: str) -> None:
+        """Write what is said of a call's form, if anything is."""
+        if text:
+            self.beside(("", Tint.PLAIN), [(inert_line(text), Tint.ALARM)])
 
     def table(self, header: Sequence[str], rows: Sequence[Sequence[Span]]) -> None:
         """Write rows under a header; the first column is left-aligned, the others right-aligned.

@@ -9,7 +9,7 @@ from rig.displays.signs import CURSOR, DASH
 from rig.displays.table import short_names
 from rig.displays.texts import UNKNOWN, clock_time, measured, mebibytes, percent, rate, unclear_texts
 from rig.events import Speed
-from rig.metrics import Counts, Declaration
+from rig.metrics import UNPLAYED, Counts, Declaration
 from rig.options import TABLE
 from rig.rates import Estimate
 from rig.rates.repeats import RepeatOutcomes
@@ -64,7 +64,7 @@ def _state(
     else:
         if arm.evidence:
             tail.append((f"  {inert_line(arm.evidence)}", Tint.STRONG))
-        if width >= CURVES_FROM and arm.course:
+        if width >= CURVES_FROM and arm.course and UNPLAYED not in (arm.rated or {}):
             tail.append((f"  {curve(arm.course, _CURVE):<{_CURVE}}", Tint.BAR))
         tail += _numbers(arm, declaration, room - width_of(tail) - size)
     return (*bar(kinds, size), *fit(tail, room - size - 1))

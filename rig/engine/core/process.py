@@ -16,9 +16,11 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -32,6 +34,7 @@ import jinja2.runtime
 import jinja2.sandbox
 import jinja2.utils
 
+from rig.budget import parse_json
 from rig.calls import Json, JsonObject
 
 _MOST_ITEMS = 10_000
@@ -45,7 +48,9 @@ def serve(seconds: int, memory: int, characters: int) -> None:
     limit_memory(memory)
     for line in sys.stdin:
         limit_time(seconds)
-        print(json.dumps(_answer(json.loads(line), characters)), flush=True)
+        begun = time.process_time()
+        answer: JsonObject = dict(_answer(parse_json(line), characters))
+        print(json.dumps({**answer, "took_s": time.process_time() - begun}), flush=True)
 
 
 def limit_memory(size: int) -> None:
@@ -289,6 +294,25 @@ _MOST_DEATHS = 2
 """How often a template may end its process before it is no longer run."""
 
 
+PROBE_S = 10.0
+"""Seconds of computing for all questions of a probe, of which there are about forty."""
+_left: ContextVar[list[float] | None] = ContextVar("left", default=None)
+"""The seconds that are left to the probe that goes on, if one does."""
+
+
+@contextmanager
+def probing() -> Iterator[None]:
+    """A context in which templates may compute for `PROBE_S` in all, however often they are asked."""
+    if _left.get() is not None:
+        yield
+        return
+    token = _left.set([PROBE_S])
+    try:
+        yield
+    finally:
+        _left.reset(token)
+
+
 class TemplateError(Exception):
     """A template does not compile, refuses or loses one of the messages, or exceeds its limits."""
 
@@ -308,6 +332,8 @@ def render(
     if messages is not None:
         question |= {"messages": list(messages), "tools": list(tools), "given": dict(variables or {})}
         question["now"] = (now or NO_CLOCK).isoformat()
+    if (left := _left.get()) is not None and left[0] <= 0:
+        raise TemplateError(_BEYOND)
     text, fault = _answered(source, json.dumps(question))
     if fault:
         raise TemplateError(fault)
@@ -319,7 +345,7 @@ def reads(source: str) -> Mapping[str, JsonObject]:
     text, fault = _answered(source, json.dumps({"source": source, "reads": True}))
     if fault:
         raise TemplateError(fault)
-    found: Mapping[str, JsonObject] = json.loads(text)
+    found: Mapping[str, JsonObject] = parse_json(text)
     return found
 
 
@@ -365,7 +391,10 @@ _lock = threading.Lock()
 _processes: list[_Process] = []
 _deaths: Counter[str] = Counter()
 _kept = [0]
-_BEYOND = f"it was stopped: it wants more than {SECONDS} s of computing or {MEMORY_BYTES >> 20} MiB of memory"
+_BEYOND = (
+    f"it was stopped: it wants more than {SECONDS} s of computing ({PROBE_S:g} s for all that rig asks at"
+    f" first) or {MEMORY_BYTES >> 20} MiB of memory"
+)
 
 
 @atexit.register
@@ -374,6 +403,11 @@ def end() -> None:
     with _lock:
         while _processes:
             _processes.pop().end()
+
+
+def _charge(seconds: float) -> None:
+    if (left := _left.get()) is not None:
+        left[0] -= seconds
 
 
 @lru_cache(maxsize=512)
@@ -393,10 +427,12 @@ def _answered(source: str, question: str) -> tuple[str, str]:
                 _processes.pop().end()
         if not line.endswith("\n"):
             _deaths[source] += 1
+            _charge(SECONDS)
             return "", _BEYOND
         _kept[0] += len(line) + len(question)
         if _kept[0] > MOST_KEPT:
             _answered.cache_clear()
             _kept[0] = 0
-    answer = json.loads(line)
+    answer = parse_json(line)
+    _charge(answer["took_s"])
     return answer.get("text", ""), answer.get("fault", "")

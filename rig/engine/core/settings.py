@@ -182,9 +182,9 @@ class EngineSettings(EngineOptions):
     smaller of the model's own and `most_context`, `thinking_tokens` 4096 or half of that, `n_batch` 512,
     `n_gpu_layers` all of them where there is a GPU with room; memory permitting. `flash_attention` is on with
     a GPU, and with a quantized KV cache, which needs it; otherwise it is off, because it measurably slows
-    down decoding over a long prefix. `parallel`, how many steps are predicted at once, is measured. `exact`
-    gives the same bits on the same machine whatever was computed before: one sequence, and no forced tokens
-    batched with others. `prefix_cache` changes no bit. `several_calls` holds where the model's form and the
+    down decoding over a long prefix. `parallel`, how many steps are predicted at once, is one. `exact` gives
+    the same bits on the same machine whatever was computed before: one sequence, and no forced tokens batched
+    with others. `prefix_cache` changes no bit. `several_calls` holds where the model's form and the
     caller can handle them; `tool_choice` and `thinking` are for models' own forms.
     """
 

@@ -18,6 +18,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from rig.calls import Json, JsonObject
 from rig.engine.core import process
 from rig.engine.core.process import TemplateError as TemplateError
+from rig.engine.core.process import probing as probing
 from rig.errors import RigError
 
 Role: TypeAlias = Literal["system", "developer", "user", "assistant", "tool"]

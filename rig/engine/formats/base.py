@@ -24,23 +24,31 @@ from rig.engine.grammar.language import Span as Span
 from rig.engine.grammar.schema import SchemaError, holds_any_names, narrow
 from rig.engine_options import GrammarArm
 from rig.errors import ErrorKind
-from rig.models import CallMessage, Message, Prediction, ReplyMessage, ToolDoc, Usage, UserMessage
-from rig.toolbox.schemas import validator, without_keys
+from rig.models import (
+    LEAKED,
+    OWN,
+    CallMessage,
+    Message,
+    Prediction,
+    ReplyMessage,
+    ToolDoc,
+    Usage,
+    UserMessage,
+)
+from rig.toolbox.schemas import faults, with_nulls_absent, without_keys
 
 
 class CallChecker:
-    """Checks that calls fit what a grammar should have enforced of their tools' schemas.
+    """Checks that calls fit their tools' schemas, whether or not a grammar held the model to them.
 
-    `schemas` are these parts of the schemas, by tool. Raises SchemaError for what cannot be enforced.
+    `schemas` are the parts of the schemas that a grammar can enforce, by tool.
     """
 
     def __init__(self, tools: Sequence[ToolDoc], grammar: GrammarArm) -> None:
         self.schemas: Mapping[str, JsonObject] = {
             tool.name: narrow(tool.parameters, tool.name, formats=grammar == "strict") for tool in tools
         }
-        self._validators = {
-            name: validator(schema, whole_patterns=True) for name, schema in self.schemas.items()
-        }
+        self._tools = {tool.name: tool.parameters for tool in tools}
 
     def read(self, answer: Json, how: str = "") -> Call:
         """Return the call that an object in rig's form makes. Raises AnswerError for any other value, too."""
@@ -49,13 +57,16 @@ class CallChecker:
                 return self.call(name, arguments, how)
         raise AnswerError("neither a tool call nor a reply", how)
 
-    def call(self, name: str, arguments: Json, how: str = "") -> Call:
+    def call(self, name: str, arguments: Json, how: str = "", form: str = "") -> Call:
         """Return the call. Raises AnswerError, which says `how` the text was read, if no tool accepts it."""
-        if name not in self._validators:
-            raise AnswerError(f"no tool is called {name!r}", how)
-        fault = next(self._validators[name].iter_errors(arguments), None)
+        if name not in self._tools:
+            raise AnswerError(f"no tool is called {name!r}", how, form)
+        schema = self._tools[name]
+        # As everywhere, null for an optional argument means that it is absent.
+        kept = with_nulls_absent(schema, arguments) if isinstance(arguments, dict) else arguments
+        fault = next(faults(kept, schema), None)
         if fault is not None:
-            raise AnswerError(f"{name}: {fault.message[:200]}", how)
+            raise AnswerError(f"{name}: {fault.message[:200]}", how, form)
         return Call(name, arguments)
 
 
@@ -67,13 +78,15 @@ def json_text(value: Json) -> str:
 class Reading(NamedTuple):
     """What a model wrote: calls, or only words; and its thoughts with either.
 
-    `salvage` says how the answer was found if it was not in the required form; otherwise it is empty.
+    `salvage` says how the answer was found if it was not in the required form; otherwise it is empty. `form`
+    is that of its calls, as in a `Prediction`.
     """
 
     calls: tuple[Call, ...] = ()
     content: str = ""
     reasoning: str = ""
     salvage: str = ""
+    form: str = ""
 
 
 def prediction(
@@ -96,6 +109,7 @@ def prediction(
             salvage = reading.salvage
         except AnswerError as error:
             failure, salvage = (ErrorKind.INVALID, str(error)), error.salvage
+            reading = Reading(form=error.form)
     if len(reading.calls) > 1 and not several:
         salvage = ", ".join(filter(None, [salvage, f"first of {len(reading.calls)}"]))
     kind, detail = failure or (None, "")
@@ -112,6 +126,7 @@ def prediction(
         salvage=salvage,
         reasoning=reasoning or reading.reasoning,
         content=reading.content if reading.calls else "",
+        form=reading.form or (OWN if reading.calls else ""),
     )
 
 
@@ -136,7 +151,7 @@ class AnswerFormat(ABC):
 
     `version` goes up with any change in what a model reads or in how rig reads its answer. It is part of an
     arm's fingerprint, and so are the `salvage_rules` of an arm without a grammar. Raises SchemaError for
-    tools whose parameters cannot be enforced.
+    tools that the form cannot name.
     """
 
     name: ClassVar[str]
@@ -153,7 +168,7 @@ class AnswerFormat(ABC):
 
     @cached_property
     def checker(self) -> CallChecker:
-        """The checker of the calls that are read. Raises SchemaError for tools that cannot be enforced."""
+        """The checker of the calls that are read."""
         return CallChecker(self.tools, self.grammar)
 
     def offer(self) -> Offer:
@@ -248,7 +263,8 @@ class RigFormat(AnswerFormat):
         match answer:
             case {"reply": str(reply), **rest} if not rest:
                 return Reading(content=reply, salvage=how)
-        return Reading((self.checker.read(answer, how),), salvage=how)
+        form = f"{LEAKED}{how}" if how not in ("", "after thoughts") else OWN
+        return Reading((self.checker.read(answer, how),), salvage=how, form=form)
 
 
 class PlainFormat(RigFormat):
@@ -303,6 +319,8 @@ def _type(schema: JsonObject) -> str:
         return " or ".join(map(json_text, schema["enum"]))
     if schema.get("type") == "array" and "items" in schema:
         return f"list of {_type(schema['items'])}"
+    if not schema.keys() - {"description", "title", "default", "examples"}:
+        return "any value"
     if schema.get("type") == "object" or not isinstance(schema.get("type"), str):
         return json_text(without_keys(schema, ("description", "x-format", "title")))
     return str(schema["type"])

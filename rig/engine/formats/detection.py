@@ -8,7 +8,7 @@ from typing import Literal
 
 from rig import plugins
 from rig.calls import JsonObject
-from rig.engine.core.template import ChatTemplate
+from rig.engine.core.template import ChatTemplate, probing
 from rig.engine.formats.derive import Unsupported as Unsupported
 from rig.engine.formats.derive import derive
 from rig.engine.formats.probe import (
@@ -194,6 +194,7 @@ class Native:
 
 
 @lru_cache(maxsize=32)
+@probing()
 def native_of(template: ChatTemplate) -> Native:
     """Return what is found in a template. Raises Unsupported if it says nothing about tools."""
     probe = Probe(template)

@@ -10,21 +10,19 @@ from rig import plugins
 from rig.calls import Call, Json, JsonObject, Outcome
 from rig.engine.core.settings import EngineSettings
 from rig.engine.core.template import QUIET, ChatMessage, ChatTemplate, ToolCall
-from rig.engine.formats import base, salvage
+from rig.engine.formats import base, leaks
 from rig.engine.formats.base import AnswerFormat, Offer, Reading, RigFormat, Span, json_text
 from rig.engine.formats.detection import Native, Unsupported, family_native, native_of, thoughts_of
 from rig.engine.formats.probe import MARKER, Probe
-from rig.engine.formats.reader import BARE_KEY, CallReader, NotRead
+from rig.engine.formats.reader import NAME, CallReader, NotRead
 from rig.engine.formats.salvage import AnswerError, check_unicode
 from rig.engine.formats.shape import HOLES, ID, INDEX
 from rig.engine.grammar.language import Arguments, Language, Maybe, Pattern, RegexText, Tags, spelling_in
-from rig.engine.grammar.schema import SchemaError, parts_of
-from rig.engine_options import GrammarArm, ThinkingArm
+from rig.engine.grammar.schema import SchemaError
+from rig.engine_options import GrammarArm, LeakedCalls, ThinkingArm
 from rig.errors import RigError
-from rig.models import Message, ReplyMessage, ToolDoc, UserMessage
+from rig.models import BROKEN, LEAKED, OWN, Message, ReplyMessage, ToolDoc, UserMessage
 
-_NAME = re.compile(r"[A-Za-z_][\w.-]{0,127}")
-_ARGUMENT = re.compile(r"[\w.$@-][\w .$@-]{0,127}")
 _NO_PARAMETERS: JsonObject = {"type": "object", "properties": {}, "additionalProperties": False}
 _PYTHON_TAG = "<|python_tag|>"
 """Llama 3 may write this before a call, as text without a meaning."""
@@ -35,7 +33,7 @@ class NativeFormat(AnswerFormat):
 
     name: ClassVar[str] = "native"
     version: ClassVar[str] = "1"
-    salvage_rules: ClassVar[str] = f"2, {salvage.RULES}"
+    salvage_rules: ClassVar[str] = "2"
 
     def __init__(
         self,
@@ -45,24 +43,15 @@ class NativeFormat(AnswerFormat):
         *,
         native: Native,
         thinking: ThinkingArm = "auto",
+        leaked: LeakedCalls = "lenient",
     ) -> None:
         super().__init__(tools, grammar, template)
         self._native = native
+        self._is_strict = leaked == "strict"
         self._shape = native.shape
         self._schemas = {name: self._arranged(schema) for name, schema in self.checker.schemas.items()}
-        style = self._shape.arguments
-        spelling = spelling_in(style)
-        for tool, schema in self._schemas.items():  # names must differ from the text around them
-            if not _NAME.fullmatch(tool):
-                raise SchemaError(f"{tool!r} is no name that can be called in a model's own form")
-            for part in parts_of(schema):
-                is_tagged = isinstance(style, Tags) and part is schema
-                legible = _ARGUMENT if is_tagged else BARE_KEY
-                names = part.get("properties", ()) if is_tagged or spelling.bare_keys else ()
-                if strange := [name for name in names if not legible.fullmatch(name)]:
-                    raise SchemaError(
-                        f"{tool}: the parameter {strange[0]!r} cannot be written in the model's own form"
-                    )
+        if strange := [tool for tool in self._schemas if not NAME.fullmatch(tool)]:
+            raise SchemaError(f"{strange[0]!r} is no name that can be called in a model's own form")
         on, off = native.thinking.on or {}, native.thinking.off or QUIET
         self.variables = {"auto": {}, "on": on, "off": off}[thinking]
         self._reply_tool = "" if native.reply_tool in self._schemas else native.reply_tool
@@ -118,6 +107,7 @@ class NativeFormat(AnswerFormat):
             call_lead=before,
             thoughts=self._thoughts,
             marks=frozenset(pieces),
+            leaks={} if self._is_strict else self._schemas,
         )
 
     def write(self, messages: Sequence[Message]) -> list[ChatMessage]:
@@ -151,16 +141,43 @@ class NativeFormat(AnswerFormat):
         try:
             raw_calls, content, notes = self._calls(answer)
         except NotRead as error:
-            if self.grammar != "none":
-                raise AnswerError(str(error)) from error
-            return self._salvaged(answer, reasoning, str(error))
-        if not raw_calls and self.grammar == "none":
-            return self._salvaged(answer, reasoning, "")
+            if leak := leaks.leaked(answer, self._schemas):
+                return self._leaked(leak, answer, reasoning)
+            raise AnswerError(str(error), form=f"{BROKEN}{self._shape.trigger.strip()}") from error
+        if not raw_calls:
+            return self._without_calls(answer, content, reasoning)
         how = ", ".join(dict.fromkeys(notes))
         raw_calls = [call for call in raw_calls if call != Call(self._reply_tool)]
         check_unicode([call.arguments for call in raw_calls], how)
-        calls = tuple(self.checker.call(call.name, call.arguments, how) for call in raw_calls)
-        return Reading(calls, content, reasoning, how)
+        if "not closed" in notes and raw_calls:
+            leak = leaks.Leak(tuple(raw_calls), f"{self._shape.trigger.strip()} without its end", content)
+            return self._leaked(leak, answer, reasoning)
+        calls = tuple(self.checker.call(call.name, call.arguments, how, OWN) for call in raw_calls)
+        return Reading(calls, content, reasoning, how, OWN if calls else "")
+
+    def _without_calls(self, answer: str, content: str, reasoning: str) -> Reading:
+        """Read an answer without calls in this form: as calls in another one, or as words."""
+        if leak := leaks.leaked(answer, self._schemas):
+            return self._leaked(leak, answer, reasoning)
+        if not content and self._shape.trigger in reasoning:
+            try:
+                inner, words, _ = self._calls(reasoning)
+            except NotRead:
+                inner, words = [], ""
+            if inner and all(call.name in self._schemas for call in inner):
+                leak = leaks.Leak(tuple(inner), leaks.WITHIN_THOUGHTS, words)
+                return self._leaked(leak, answer, reasoning)
+        begun = leaks.broken(answer, self._schemas)
+        return Reading((), content, reasoning, form=f"{BROKEN}{begun}" if begun else "")
+
+    def _leaked(self, leak: leaks.Leak, answer: str, reasoning: str) -> Reading:
+        """Return leaked calls as this arm takes them. Raises AnswerError for calls that no tool accepts."""
+        form = f"{LEAKED}{leak.form}"
+        if self._is_strict:
+            return Reading((), self._words(answer), reasoning, form=form)
+        check_unicode([call.arguments for call in leak.calls])
+        calls = tuple(self.checker.call(call.name, call.arguments, "", form) for call in leak.calls)
+        return Reading(calls, leak.words, reasoning, form=form)
 
     def reasoning(self, text: str) -> str:
         return self._apart(text)[0]
@@ -185,7 +202,7 @@ class NativeFormat(AnswerFormat):
         before, *opened = shape.opening
         opening = "".join(opened)
         words = answer.partition(shape.trigger)[0]
-        if shape.lead and not answer.startswith(shape.lead) and (not loose or _NAME.match(answer)):
+        if shape.lead and not answer.startswith(shape.lead) and (not loose or NAME.match(answer)):
             words = before = opening = ""
         elif shape.trigger not in answer:
             return [], self._words(answer), []
@@ -208,22 +225,6 @@ class NativeFormat(AnswerFormat):
         for mark in (self._shape.lead, opened):
             words = words.removeprefix(mark)
         return words.removesuffix(closed).strip()
-
-    def _salvaged(self, text: str, reasoning: str, fault: str) -> Reading:
-        """Read an answer that is not in the form, as another known form or as words. Raises AnswerError."""
-        if not text.strip() and fault:
-            raise AnswerError(fault)
-        own = "own form" if fault else ""
-        try:
-            answers, how = salvage.salvage_all(text)
-        except AnswerError as error:
-            raise AnswerError(fault or str(error), error.salvage or own) from error
-        if "reply" in answers[0]:
-            if fault:
-                raise AnswerError(fault, own)
-            return Reading((), self._words(text), reasoning, "")
-        how = ", ".join(filter(None, ("another form", how)))
-        return Reading(tuple(self.checker.read(answer, how) for answer in answers), "", reasoning, how)
 
 
 def chat_messages(
@@ -349,8 +350,12 @@ def _native(settings: EngineSettings, template: ChatTemplate) -> FormatChoice | 
         "native_format": native.as_json(),
         "several_calls": settings.several_calls,
         "tool_choice": settings.tool_choice,
+        "leaked_calls": settings.leaked or "lenient",
+        "leak_rules": leaks.RULES,
     }
     if native.thinking.known:
         fingerprint |= {"thinking": settings.thinking, "thinking_tokens": settings.thinking_tokens}
-    make = partial(NativeFormat, native=native, thinking=settings.thinking)
+    make = partial(
+        NativeFormat, native=native, thinking=settings.thinking, leaked=settings.leaked or "lenient"
+    )
     return FormatChoice(make, fingerprint, NativeFormat.salvage_rules, native.remarks(settings.thinking))

@@ -1,6 +1,5 @@
 """Read calls that a model wrote in its own form: strictly, or overlooking deviations."""
 
-import json
 import math
 import re
 from collections.abc import Mapping
@@ -8,15 +7,17 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
+from rig.budget import parse_json
 from rig.calls import Call, Json, JsonObject
 from rig.engine.formats.salvage import DEEPEST, JsonError, read_json_at
 from rig.engine.formats.shape import HOLES, ID, CallShape
-from rig.engine.grammar.language import CDATA, Spelling, Tags
+from rig.engine.grammar.language import BARE_KEY, CDATA, Spelling, Tags
 from rig.engine.grammar.schema import holds_any_names
 from rig.toolbox.schemas import fits
+from rig.toolbox.spec import NAME_CHARACTER, NAME_REGEX
 
 ID_REGEX, INDEX_REGEX = "[A-Za-z0-9_.:-]{1,64}", "[0-9]{1,4}"
-NAME = re.compile(r"[\w.-]{1,200}")
+NAME = re.compile(NAME_REGEX)
 _MOST_CALLS = 64
 _SPACES = r"\s{0,20}"
 
@@ -24,8 +25,8 @@ _WORDS = {"true": True, "True": True, "false": False, "False": False, "null": No
 _WORD = re.compile(r"[A-Za-z]+")
 _NUMBER = re.compile(r"-?\d{1,400}(?:\.\d+)?(?:[eE][+-]?\d{1,4})?")
 _ZERO_LED = re.compile(r"-?0\d")
-BARE_KEY = re.compile(r"[^\s:,{}\[\]\"']{1,200}(?: {1,4}[^\s:,{}\[\]\"']{1,200}){0,40}")
-"""A name without quotes: spaces are inside it alone, and it has nothing that sets names apart from values."""
+_ARGUMENT = re.compile(r"[\w.$@-][\w .$@-]{0,127}")
+"""The name of an argument that is told by its form from the text around it."""
 _SPACE = re.compile(r"[ \t\r\n]*")
 _DOUBLE = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _SINGLE = re.compile(r"'(?:[^'\\]|\\.)*'", re.DOTALL)
@@ -118,9 +119,11 @@ class CallReader:
 
     def _tagged(self, tags: Tags, properties: JsonObject) -> JsonObject:
         arguments: JsonObject = {}
+        # Other names are read because they are declared, the longest first.
+        names = tuple(sorted((name for name in properties if not _ARGUMENT.fullmatch(name)), key=len)[::-1])
         while True:
             end = self._place
-            key = self._key(tags) if not arguments or self._take(tags.join) else None
+            key = self._key(tags, names) if not arguments or self._take(tags.join) else None
             if key is None:
                 self._place = end
                 break
@@ -133,11 +136,11 @@ class CallReader:
             self._take(tags.empty)
         return arguments
 
-    def _key(self, tags: Tags) -> re.Match[str] | None:
+    def _key(self, tags: Tags, names: tuple[str, ...]) -> re.Match[str] | None:
         """Match what precedes the value of the argument that begins here, if there is one."""
-        key = _key(tags, False).match(self._text, self._place)
+        key = _key(tags, names, False).match(self._text, self._place)
         if key is None and self._loose:
-            key = _key(tags, True).match(self._text, skip(self._text, self._place))
+            key = _key(tags, names, True).match(self._text, skip(self._text, self._place))
             self._note_space(key is not None)
         return key
 
@@ -249,16 +252,17 @@ def _regex(text: str, loose: bool) -> str:
 @lru_cache(maxsize=1024)
 def _named(after: str, loose: bool) -> re.Pattern[str]:
     # What follows a name may begin with characters of names.
-    lazy = "?" if (after and re.match(r"[\w.-]", after)) or HOLES.match(after) else ""
-    return re.compile(rf"([\w.-]{{1,200}}{lazy}){_regex(after, loose)}")
+    lazy = "?" if re.match(NAME_CHARACTER, after) or HOLES.match(after) else ""
+    return re.compile(rf"({NAME_REGEX}{lazy}){_regex(after, loose)}")
 
 
 @lru_cache(maxsize=1024)
-def _key(tags: Tags, loose: bool) -> re.Pattern[str]:
+def _key(tags: Tags, names: tuple[str, ...], loose: bool) -> re.Pattern[str]:
     """Return a pattern for what precedes an argument's value, without white space that begins the value."""
     longest_first = sorted({tags.text_open, tags.other_open}, key=len)[::-1]
     opened = "|".join(_before_text(opening) if loose else _regex(opening, False) for opening in longest_first)
-    return re.compile(rf"{_regex(tags.before_key, loose)}(?P<name>[\w.$@-][\w .$@-]{{0,127}}?)(?:{opened})")
+    name = "|".join([*map(re.escape, names), f"{_ARGUMENT.pattern}?"])
+    return re.compile(rf"{_regex(tags.before_key, loose)}(?P<name>{name})(?:{opened})")
 
 
 def _before_text(opening: str) -> str:
@@ -324,7 +328,7 @@ def _string(text: str, place: int) -> tuple[str, int]:
         raise JsonError("a string has no end")
     if text[place] == '"':
         with suppress(ValueError):
-            return str(json.loads(literal[0], strict=False)), literal.end()
+            return str(parse_json(literal[0], strict=False)), literal.end()
     return _ESCAPE.sub(_unescaped, literal[0][1:-1]), literal.end()
 
 

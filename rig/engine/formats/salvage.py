@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
+from rig.budget import values_at
 from rig.calls import Json, JsonObject
-from rig.files import values_at
+from rig.toolbox.spec import NAME_REGEX
 
 RULES = "1"
 """The version of these rules; part of the fingerprint of arms that use them."""
@@ -40,9 +41,11 @@ _CALL_MARKS = ("<tool_call>", "<|tool_call|>", "[TOOL_CALLS]", "<|python_tag|>")
 _NAMED = (
     (
         "[TOOL_CALLS]",
-        re.compile(r"\[TOOL_CALLS\]\s{0,9}([\w.-]{1,200})(?:\[CALL_ID\]\w{1,40})?(?:\[ARGS\])?\s{0,9}\Z"),
+        re.compile(
+            rf"\[TOOL_CALLS\]\s{{0,9}}({NAME_REGEX})(?:\[CALL_ID\]\w{{1,40}})?(?:\[ARGS\])?\s{{0,9}}\Z"
+        ),
     ),
-    ("<function=>", re.compile(r"<function=([\w.-]{1,200})>\s{0,9}\Z")),
+    ("<function=>", re.compile(rf"<function=({NAME_REGEX})>\s{{0,9}}\Z")),
 )
 """Forms in which the tool's name precedes its arguments."""
 _FENCE = re.compile(r"```[\w-]{0,20}\s{0,9}\Z")
@@ -59,11 +62,15 @@ _ARGUMENTS = ("arguments", "parameters")
 
 
 class AnswerError(ValueError):
-    """Text is not a valid answer; the message says why in one line, `salvage` how the text was read."""
+    """Text is not a valid answer; the message says why in one line, `salvage` how the text was read.
 
-    def __init__(self, message: str, salvage: str = "") -> None:
+    `form` is the form of the call in it, as in a `Prediction`.
+    """
+
+    def __init__(self, message: str, salvage: str = "", form: str = "") -> None:
         super().__init__(message)
         self.salvage = salvage
+        self.form = form
 
 
 class JsonError(ValueError):

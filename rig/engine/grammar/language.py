@@ -4,8 +4,9 @@ Arguments are written as JSON, as Python, in a family's own spelling, or each in
 """
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
@@ -20,6 +21,8 @@ BETWEEN_ITEMS = ", "
 BETWEEN_KEY_AND_VALUE = ": "
 """Python's own JSON separators: the form in which earlier answers are shown, and no whitespace loops."""
 
+BARE_KEY = re.compile(r"[^\s:,{}\[\]\"']{1,200}(?: {1,4}[^\s:,{}\[\]\"']{1,200}){0,40}")
+"""A name without quotes: spaces are inside it alone, and it has nothing that sets names apart from values."""
 CDATA = "<![CDATA[", "]]>"
 UNSAFE = "<&\n"
 """Characters for which a string is put into a CDATA section, where a template does so."""
@@ -36,9 +39,9 @@ class Span(NamedTuple):
 class Spelling:
     """How a value is written. With a `quote`, strings stand between two of them as they are, else as in JSON.
 
-    With `bare_keys`, names in objects have no quotes. `words` stand for true, false and null. With `ascii`,
-    JSON strings escape all other characters. With `python`, values are written as Python shows them. With
-    `indent`, JSON is laid out over lines, `margin` spaces further in than the calls.
+    With `bare_keys`, names in objects have no quotes unless they need them. `words` stand for true, false and
+    null. With `ascii`, JSON strings escape all other characters. With `python`, values are written as Python
+    shows them. With `indent`, JSON is laid out over lines, `margin` spaces further in than the calls.
     """
 
     quote: str = ""
@@ -64,13 +67,17 @@ class Spelling:
             case str() if self.quote:
                 return f"{self.quote}{value}{self.quote}"
             case dict():
-                keys = {name: name if self.bare_keys else self._json(name) for name in value}
+                keys = {name: self.key(name) for name in value}
                 colon = self.between_key_and_value
                 texts = (f"{keys[name]}{colon}{self.write(member)}" for name, member in value.items())
                 return f"{{{self.between_items.join(texts)}}}"
             case list() | tuple():
                 return f"[{self.between_items.join(map(self.write, value))}]"
         return self._json(value)
+
+    def key(self, name: str) -> str:
+        """Return a name in an object as text."""
+        return name if self.bare_keys and BARE_KEY.fullmatch(name) else self._json(name)
 
     def _json(self, value: Json) -> str:
         return json.dumps(value, ensure_ascii=self.ascii)
@@ -203,7 +210,8 @@ class Language:
     trigger already: calls come at once, and words only after the lead. `replies` are calls that stand for a
     reply; they are left out where calls are required. Calls can be `required`, with `call_lead` before the
     trigger, or there can be `none`. `thoughts` come before anything else. `marks` are the special tokens that
-    words may contain; like those of calls, they are spelled out in the text.
+    words may contain; like those of calls, they are spelled out in the text. `leaks` are the schemas of tools
+    by name: where words begin a call of one of them as JSON, its arguments are held to the schema.
     """
 
     schema: JsonObject | None = None
@@ -218,6 +226,7 @@ class Language:
     choice: ToolChoice = "auto"
     thoughts: Thoughts | None = None
     marks: frozenset[str] = frozenset()
+    leaks: Mapping[str, JsonObject] = field(default_factory=dict)
 
     @property
     def markers(self) -> Iterator[str]:

@@ -15,8 +15,10 @@ tokens.
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from contextlib import suppress
+from typing import NamedTuple
 
+from rig.budget import parse_json
 from rig.calls import JsonObject
 from rig.engine.grammar.language import (
     CDATA,
@@ -34,8 +36,18 @@ from rig.engine.grammar.language import (
     as_pattern,
     spelling_of,
 )
-from rig.engine.grammar.patterns import decimals, integers
-from rig.engine.grammar.schema import parts_of
+from rig.engine.grammar.lark_text import (
+    by_llguidance,
+    by_type,
+    counted,
+    in_doubles,
+    in_regex,
+    in_slashes,
+    literal,
+    values_of,
+    word,
+)
+from rig.engine.grammar.patterns import canonical, decimals, integers, unescaped
 
 MOST_PROPERTIES = 10
 """They make 2^10 sets of names; each further property doubles that."""
@@ -51,7 +63,13 @@ _ASCII_CHARACTER = (
     r'(?:[ !#-\[\]-~]|\\["\\bfnrt]|\\u(?:[0-9a-cA-CefEF][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2})'
     r"|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
 )
+_MOST_RAW = 256
+"""The highest count of characters where a text has no quotes around it: it has to be told from its end."""
+_ANY_NUMBER = r"-?(?:0|[1-9][0-9]{0,99})(?:\.[0-9]{1,99})?(?:[eE][+\-]?[0-9]{1,2})?"
+"""Any number that is finite as a double."""
 _ANY = "/(?s:.+)/"
+_LAID_OUT: JsonObject = {"whitespace_flexible": True, "whitespace_pattern": r"[\n ]{0,40}"}
+"""llguidance's options for JSON that a model lays out over lines."""
 _GAP = r"/[ \n]{1,4}/"
 """White space that may follow thoughts where calls are required."""
 
@@ -69,11 +87,6 @@ def grammar(language: Language, specials: Mapping[str, int], *, free_order: bool
     return writer.written(writer.answer(language))
 
 
-def holds(schema: JsonObject, kind: str) -> bool:
-    """Return whether a narrowed schema has a value of this type anywhere."""
-    return any(part.get("type") == kind for part in parts_of(schema))
-
-
 def json_options(spelling: Spelling) -> JsonObject:
     """Return llguidance's options for JSON: both separators, and no other white space."""
     return {
@@ -81,6 +94,11 @@ def json_options(spelling: Spelling) -> JsonObject:
         "item_separator": spelling.between_items,
         "key_separator": spelling.between_key_and_value,
     }
+
+
+def laid_out(schema: str) -> str:
+    """Return the rule of JSON that satisfies a schema, given as text, with any usual white space."""
+    return by_llguidance(in_doubles(parse_json(schema)), _LAID_OUT)
 
 
 class _Property(NamedTuple):
@@ -100,7 +118,7 @@ class _Writer:
         self.free_order = free_order
         self._spelling = spelling
         self._is_json = spelling.is_json and not spelling.ascii
-        self._between = _literal(spelling.between_items)
+        self._between = literal(spelling.between_items)
         self._specials = specials
         longest_first = sorted(specials, key=len, reverse=True)
         self._special = re.compile(f"({'|'.join(map(re.escape, longest_first)) or '(?!)'})")
@@ -137,15 +155,22 @@ class _Writer:
     def _body(self, schema: JsonObject, name: str, outermost: bool) -> str:
         spelling = self._spelling
         if spelling.indent:
-            return _by_llguidance(schema, {"whitespace_flexible": True, "whitespace_pattern": r"[\n ]{0,40}"})
+            return by_llguidance(in_doubles(schema), _LAID_OUT)
+        if not schema:
+            return self._anything(name)
         match schema:
             case {"enum": _} | {"const": _} if not self._is_json:
-                return " | ".join(self.literal(spelling.write(value)) for value in _values_of(schema))
+                return " | ".join(self.literal(spelling.write(value)) for value in values_of(schema))
+            case {"enum": values}:
+                texts = [value for value in values if isinstance(value, str)]
+                others = [literal(spelling.write(value)) for value in values if not isinstance(value, str)]
+                choice = [by_llguidance({"enum": texts}, json_options(spelling))] if texts else []
+                return " | ".join([*choice, *others])
             case {"anyOf": options}:
                 return " | ".join(self.value(option, outermost=outermost) for option in options)
             case {"type": "object", "additionalProperties": dict(inner)}:
                 any_name = f"/{_BARE_NAME}/" if spelling.bare_keys else self.value({"type": "string"})
-                colon = _literal(spelling.between_key_and_value)
+                colon = literal(spelling.between_key_and_value)
                 self.add(f"{name}_pair", f"{any_name} {colon} {self.value(inner)}")
                 return f'"{{" {name}_pair ({self._between} {name}_pair)* "}}" | "{{}}"'
             case {"type": "object"}:
@@ -153,30 +178,43 @@ class _Writer:
                 return self.ordered(self._members(schema, free), name, '"}"', '"{}"', free_order=free)
             case {"type": "number", "minimum": low, "maximum": high}:
                 return f"/{decimals(low, high)}/"
-            case {"type": "array"} if not self._is_json or holds(schema, "object") or holds(schema, "number"):
+            case {"type": "integer", "minimum": low, "maximum": high}:
+                return f"/{integers(low, high)}/"
+            case {"type": "array"}:
                 return self._items(schema)
-        return _by_llguidance(schema, json_options(spelling)) if self._is_json else self._scalar(schema)
+        return by_llguidance(schema, json_options(spelling)) if self._is_json else self._scalar(schema)
 
     def _scalar(self, schema: JsonObject) -> str:
         """Return the rule of a value that is neither list nor object, in a spelling other than JSON's."""
         spelling = self._spelling
         true, false, null = spelling.words
         match schema["type"]:
-            case "integer":
-                return f"/{integers(schema['minimum'], schema['maximum'])}/"
             case "boolean":
-                return " | ".join(map(_literal, dict.fromkeys((true, false, "true", "false"))))
+                return " | ".join(map(literal, dict.fromkeys((true, false, "true", "false"))))
             case "null":
-                return " | ".join(map(_literal, dict.fromkeys((null, "null"))))
+                return " | ".join(map(literal, dict.fromkeys((null, "null"))))
         if spelling.quote:
             return f"{self.literal(spelling.quote)} {self.raw(schema, spelling.quote)}"
         if "pattern" in schema:
             quotes = ["'", '"'] if spelling.python else ['"']
-            inner = _in_slashes(schema["pattern"][1:-1])
-            return " | ".join(f"/{quote}{inner}{quote}/" for quote in quotes)
+            with suppress(ValueError):
+                # Only characters that are not escaped: Python and ASCII escape others than JSON does.
+                inner = in_slashes(canonical(schema["pattern"], unescaped)[1:-1])
+                return " | ".join(f"/{quote}{inner}{quote}/" for quote in quotes)
         if spelling.python:
-            return f"/{_in_slashes(_PYTHON_TEXT.replace(')*', f'){_counted(schema)}'))}/"
-        return f'/"{_in_slashes(_ASCII_CHARACTER)}{_counted(schema)}"/'
+            return f"/{in_slashes(_PYTHON_TEXT.replace(')*', f'){counted(schema)}'))}/"
+        return f'/"{in_slashes(_ASCII_CHARACTER)}{counted(schema)}"/'
+
+    def _anything(self, name: str) -> str:
+        """Return the rule, named `name`, of any JSON value."""
+        kinds = [self.value({"type": kind}) for kind in ("string", "boolean", "null")]
+        any_name = f"/{_BARE_NAME}/" if self._spelling.bare_keys else kinds[0]
+        self.add(f"{name}_pair", f"{any_name} {literal(self._spelling.between_key_and_value)} {name}")
+        many = [
+            f'"{opened}" {inner} ({self._between} {inner})* "{closed}" | "{opened}{closed}"'
+            for opened, inner, closed in (("[", name, "]"), ("{", f"{name}_pair", "}"))
+        ]
+        return " | ".join([f"/{_ANY_NUMBER}/", *kinds, *many])
 
     def _members(self, schema: JsonObject, free_order: bool) -> list[_Property]:
         properties, spelling = schema["properties"], self._spelling
@@ -184,8 +222,8 @@ class _Writer:
         values = {name: self.value(properties[name]) for name in order}
         members = []
         for name in properties:
-            key = (name if spelling.bare_keys else spelling.write(name)) + spelling.between_key_and_value
-            first, later = _literal("{" + key), _literal(spelling.between_items + key)
+            key = spelling.key(name) + spelling.between_key_and_value
+            first, later = literal("{" + key), literal(spelling.between_items + key)
             members.append(_Property(name, first, later, values[name], name in schema.get("required", ())))
         return members
 
@@ -246,21 +284,24 @@ class _Writer:
     def raw(self, schema: JsonObject, close: str) -> str:
         """Return the rule of an unescaped string that ends at the first `close`."""
         if "enum" in schema or "const" in schema:
-            return " | ".join(f"{self.literal(value)} {self.literal(close)}" for value in _values_of(schema))
-        if "pattern" in schema:
-            content = _in_slashes(schema["pattern"][1:-1])
-        elif (counts := _counted(schema)) != "{0,}":
+            return " | ".join(f"{self.literal(value)} {self.literal(close)}" for value in values_of(schema))
+        content = ""
+        with suppress(ValueError):
+            content = (
+                in_slashes(canonical(schema["pattern"], most=_MOST_RAW)[1:-1]) if "pattern" in schema else ""
+            )
+        if not content and (counts := counted(schema, _MOST_RAW)) != "{0,}":
             content = f"(?s:.){counts}"
-        else:
+        if not content:
             return self.until(close)
         first, *rest = self.pieces(close)
         after = " ".join(map(self._piece, rest))
         name = self.fresh("TEXT")
         if first in self._specials:
-            self.add(name, f"/{content}/ & ~/(?s:.*){_in_regex(close)}(?s:.*)/")
+            self.add(name, f"/{content}/ & ~/(?s:.*){in_regex(close)}(?s:.*)/")
             empty = "?" if re.fullmatch(content.replace("(?s:", "(?:"), "") else ""
             return f"{name}{empty} {self._piece(first)} {after}"
-        self.add(name, f"/(?:{content}){_in_regex(first)}/ & ~/(?s:.*){_in_regex(first)}(?s:.+)/")
+        self.add(name, f"/(?:{content}){in_regex(first)}/ & ~/(?s:.*){in_regex(first)}(?s:.+)/")
         return f"{name} {after}"
 
     def until(self, text: str) -> str:
@@ -271,7 +312,7 @@ class _Writer:
         key = f"until {first}"
         if key not in self._names:
             self._names[key] = f"until_{len(self._names)}"
-            self.add(f"{self._names[key]}[lazy]", f"/(?s:.*){_in_regex(first)}/")
+            self.add(f"{self._names[key]}[lazy]", f"/(?s:.*){in_regex(first)}/")
         return " ".join([self._names[key], *map(self._piece, rest)])
 
     def literal(self, text: str) -> str:
@@ -279,7 +320,7 @@ class _Writer:
         return " ".join(map(self._piece, self.pieces(text)))
 
     def _piece(self, piece: str) -> str:
-        return f"<[{self._specials[piece]}]>" if piece in self._specials else _literal(piece)
+        return f"<[{self._specials[piece]}]>" if piece in self._specials else literal(piece)
 
     def pieces(self, text: str) -> list[str]:
         """Split a text into its special tokens and the pieces between them."""
@@ -318,7 +359,7 @@ class _Writer:
 
     def _words(self, language: Language, calls: str) -> str:
         """Return the rule of words and calls after them; words never contain the trigger, even as text."""
-        first = _in_regex(self.pieces(language.trigger)[0])
+        first = in_regex(self.pieces(language.trigger)[0])
         self.add("WORDS", f"{_ANY} & ~/(?s:.*){first}(?s:.*)/")
         marks = " | ".join(map(self.literal, sorted(language.marks & self._specials.keys())))
         marked = f"(WORDS? ({marks}))* " if marks else ""
@@ -356,74 +397,24 @@ class _Writer:
     def _argument(self, key: str, schema: JsonObject, tags: Tags) -> str:
         """Return the name of the rule of one argument: its tags, and each way to write its value."""
         name = self.fresh("a")
-        self.add(name, " | ".join(self._written(key, part, tags) for part in _by_type(schema)))
+        parts = by_type(schema)
+        if not schema and not tags.quoted:
+            # Any text that is no string there can be read as another value.
+            is_marked = (tags.text_open, tags.text_close) != (tags.other_open, tags.other_close)
+            parts = [{"type": "string"}, *([schema] if is_marked else [])]
+        self.add(name, " | ".join(self._written(key, part, tags) for part in parts))
         return name
 
     def _written(self, key: str, schema: JsonObject, tags: Tags) -> str:
-        is_text = isinstance((_values_of(schema) or [None])[0], str) or schema.get("type") == "string"
+        is_text = isinstance((values_of(schema) or [None])[0], str) or schema.get("type") == "string"
         if is_text and not tags.quoted:
             before = self.literal(f"{tags.before_key}{key}{tags.text_open}")
             if not tags.wrapped or schema.keys() - {"type"}:
                 return f"{before} ({self.raw(schema, tags.text_close)})"
             plain = self.fresh("PLAIN")
-            self.add(plain, f"/[^{_in_regex(UNSAFE)}]+/")
-            section = f"{_literal(CDATA[0])} {self.until(CDATA[1] + tags.text_close)}"
+            self.add(plain, f"/[^{in_regex(UNSAFE)}]+/")
+            section = f"{literal(CDATA[0])} {self.until(CDATA[1] + tags.text_close)}"
             return f"{before} ({section} | {plain}? {self.literal(tags.text_close)})"
-        value = _word(schema, tags) or self.value(schema)
+        value = word(schema, tags) or self.value(schema)
         opened = self.literal(f"{tags.before_key}{key}{tags.other_open}")
         return f"{opened} ({value}) {self.literal(tags.other_close)}"
-
-
-def _by_llguidance(schema: JsonObject, options: JsonObject) -> str:
-    return f"%json {json.dumps({**schema, 'x-guidance': options}, ensure_ascii=False)}"
-
-
-def _values_of(schema: JsonObject) -> Sequence[Any]:
-    """Return the values that a schema lists; none if it does not list any."""
-    values: Sequence[Any] = schema.get("enum", [schema["const"]] if "const" in schema else ())
-    return values
-
-
-def _counted(schema: JsonObject) -> str:
-    """Return the number of characters that a string may have, as a quantifier of a regular expression."""
-    return f"{{{schema.get('minLength', 0)},{schema.get('maxLength', '')}}}"
-
-
-def _literal(text: str) -> str:
-    """Return a Lark string. It has JSON's escapes, but DEL must be escaped as well."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _in_regex(text: str) -> str:
-    """Return a regular expression, for use between slashes, that matches a text."""
-    return "".join(char if char.isalnum() or not char.isascii() else f"\\x{ord(char):02x}" for char in text)
-
-
-def _in_slashes(regex: str) -> str:
-    """Escape the slashes of a regular expression, for use between slashes."""
-    return re.sub(r"(?<!\\)((?:\\\\)*)/", r"\1\\/", regex)
-
-
-def _by_type(schema: JsonObject) -> list[JsonObject]:
-    """Return the options of a schema, those that list values split into strings and others."""
-    if "anyOf" in schema:
-        return [part for option in schema["anyOf"] for part in _by_type(option)]
-    if not isinstance(values := schema.get("enum"), list):
-        return [schema]
-    texts = [value for value in values if isinstance(value, str)]
-    others = [value for value in values if not isinstance(value, str)]
-    return [{"enum": group} for group in (texts, others) if group]
-
-
-def _word(schema: JsonObject, tags: Tags) -> str:
-    """Return the rule of true, false or null as a whole value, in the family's words and in JSON's.
-
-    It is empty for a schema that has none of them.
-    """
-    values = _values_of(schema)
-    if not values:
-        values = {"boolean": (True, False), "null": (None,)}.get(str(schema.get("type")), ())
-    elif not any(isinstance(value, bool) or value is None for value in values):
-        return ""
-    texts = [text for value in values for text in (tags.value(value), json.dumps(value))]
-    return " | ".join(map(_literal, dict.fromkeys(texts)))

@@ -5,7 +5,6 @@ callback, where an exception is swallowed and leaves the output unconstrained. H
 as the model, masks are taken from the matcher directly, and every fault raises.
 """
 
-import json
 from functools import lru_cache
 from typing import Any
 
@@ -14,12 +13,12 @@ import llguidance.numpy
 import numpy as np
 import numpy.typing as npt
 from outlines.backends.llguidance import LLGuidanceBackend
-from outlines.types import JsonSchema
 
 from rig.engine.core.llama import LlamaModel
 from rig.engine.core.tokenizer import Tokenizer
 from rig.engine.grammar import lark
-from rig.engine.grammar.language import JSON, ConstraintError, Language, Mask
+from rig.engine.grammar.language import Constraint, ConstraintError, Language, Mask
+from rig.engine.grammar.leak import SPACE, LeakConstraint
 from rig.errors import RigError
 
 
@@ -99,28 +98,40 @@ class LLGuidanceGrammar(LLGuidanceBackend):  # type: ignore[misc]
         self._ends = np.array(tokenizer.end_of_generation, dtype=np.intp)
         self._specials = tokenizer.specials
         self._free_order = free_order
+        self._tokenizer = tokenizer
         self._matcher = lru_cache(maxsize=64)(self._compile)
+        self._json = lru_cache(maxsize=512)(self._compile_json)
 
-    def start(self, language: Language) -> LLGuidanceConstraint:
+    def start(self, language: Language) -> Constraint:
         """Return a new constraint to a language. Raises ConstraintError for one that it cannot enforce."""
         ends = self._ends if language.schema else self._ends[:0]
-        return LLGuidanceConstraint(self._matcher(language).deep_copy(), self._n_vocab, ends)
+        words = LLGuidanceConstraint(self._matcher(language).deep_copy(), self._n_vocab, ends)
+        if not language.leaks:
+            return words
+        return LeakConstraint(words, language, self._tokenizer, self._leaked)
+
+    def _leaked(self, schema: str) -> LLGuidanceConstraint:
+        """Return a constraint to JSON of this schema, however it is laid out, and then to anything."""
+        return LLGuidanceConstraint(self._json(schema).deep_copy(), self._n_vocab, self._ends[:0])
+
+    def _compile_json(self, schema: str) -> Any:
+        rules = ("start: SPACE? arguments REST?", f"SPACE: /{SPACE}/", "REST: /(?s:.+)/")
+        text = "\n".join((*rules, f"arguments: {lark.laid_out(schema)}\n"))
+        return self._compiled(str(llguidance.LLMatcher.grammar_from_lark(text)))
 
     def _compile(self, language: Language) -> Any:
-        matcher = llguidance.LLMatcher(self.llg_tokenizer, self._grammar(language), log_level=0)
+        return self._compiled(self._grammar(language))
+
+    def _compiled(self, grammar: str) -> Any:
+        matcher = llguidance.LLMatcher(self.llg_tokenizer, grammar, log_level=0)
         if error := matcher.get_error():
             raise ConstraintError(_in_a_line(error))
         return matcher
 
     def _grammar(self, language: Language) -> str:
-        schema = language.schema
-        # llguidance's own way of writing JSON leaves some numbers out.
-        if schema is None or self._free_order or lark.holds(schema, "number"):
-            text = lark.grammar(language, self._specials, free_order=self._free_order)
-            # Outlines would guess a grammar's dialect from its content, tools' names included.
-            return str(llguidance.LLMatcher.grammar_from_lark(text))
-        checked = {**json.loads(JsonSchema(schema).schema), "x-guidance": lark.json_options(JSON)}
-        return str(self.get_json_schema_logits_processor(json.dumps(checked)).grammar)
+        text = lark.grammar(language, self._specials, free_order=self._free_order)
+        # Outlines would guess a grammar's dialect from its content, tools' names included.
+        return str(llguidance.LLMatcher.grammar_from_lark(text))
 
 
 def _in_a_line(error: str) -> str:

@@ -33,7 +33,7 @@ from rig.engine.core.process import limit_memory, limit_time
 from rig.engine.core.tokenizer import Tokenizer
 from rig.engine.files.caches import Damaged, DiskCache
 from rig.engine.grammar.language import BETWEEN_ITEMS, BETWEEN_KEY_AND_VALUE, ConstraintError, Language, Mask
-from rig.engine.grammar.patterns import decimals, integers
+from rig.engine.grammar.patterns import canonical, decimals, integers, json_text_of
 from rig.models import Notify
 
 NAME = f"outlines_core {version('outlines_core')}"
@@ -45,6 +45,10 @@ MOST_KEPT_BYTES = 512 << 20
 """The most bytes of automata in the cache folder."""
 _PATIENCE_S = 150.0
 """The limit by the clock, for a machine that is busy."""
+MOST = 256
+"""The highest count that is counted: automata grow with it. Calls are judged by higher ones afterwards."""
+_DEEPEST = 1
+"""The levels of lists and objects in a value of any kind."""
 _LONGEST = 1 << 20
 """The most characters of a regular expression; far fewer already take minutes and gigabytes to build."""
 _REMEDY = "use --grammar-engine llguidance, or offer fewer or simpler tools"
@@ -154,6 +158,8 @@ def _term(schema: JsonObject) -> Term:
     outlines_core's automata stop at the first alternative that matches: of 1|12 they would never see the 12.
     No text of an object is the beginning of another, so objects lose nothing.
     """
+    if not schema:
+        return _anything(_DEEPEST)
     match schema:
         case {"anyOf": options}:
             return Alternatives(list(map(_term, options)))
@@ -162,10 +168,11 @@ def _term(schema: JsonObject) -> Term:
         case {"const": value}:
             return _value(value)
         case {"type": "string", "pattern": pattern}:
-            return Regex(f'"{pattern[1:-1]}"')
+            with suppress(ValueError):
+                return Regex(f'"{canonical(pattern, json_text_of, MOST)[1:-1]}"')
+            return _term({"type": "string"})
         case {"type": "string"}:
-            text = _repeated(Regex(_CHARACTER), schema.get("minLength", 0), schema.get("maxLength"))
-            return '"' + text + '"'
+            return '"' + _repeated(Regex(_CHARACTER), *_counts(schema, "minLength", "maxLength")) + '"'
         case {"type": "integer", "minimum": low, "maximum": high}:
             return Regex(integers(low, high))
         case {"type": "number", "minimum": low, "maximum": high}:
@@ -175,11 +182,28 @@ def _term(schema: JsonObject) -> Term:
         case {"type": "null"}:
             return String("null")
         case {"type": "array", "items": items}:
-            return _items("[", _term(items), "]", schema.get("minItems", 0), schema.get("maxItems"))
+            return _items("[", _term(items), "]", *_counts(schema, "minItems", "maxItems"))
         case {"additionalProperties": dict(values)}:
             pair = _term({"type": "string"}) + BETWEEN_KEY_AND_VALUE + _term(values)
             return _items("{", pair, "}", 0, None)
     return "{" + _members(schema["properties"], schema.get("required", ())) + "}"
+
+
+def _counts(schema: JsonObject, lowest: str, highest: str) -> tuple[int, int | None]:
+    """Return the counts of a schema, as far as an automaton can bear them."""
+    high = schema.get(highest)
+    return min(schema.get(lowest, 0), MOST), high if high is not None and high <= MOST else None
+
+
+def _anything(depth: int) -> Term:
+    """Return a term for any JSON value with so many levels of lists and objects."""
+    text = _term({"type": "string"})
+    scalars = [text, Regex(r"-?(?:0|[1-9][0-9]{0,99})(?:\.[0-9]{1,99})?"), Regex("true|false|null")]
+    if not depth:
+        return Alternatives(scalars)
+    inner = _anything(depth - 1)
+    pair = text + BETWEEN_KEY_AND_VALUE + inner
+    return Alternatives([*scalars, _items("[", inner, "]", 0, None), _items("{", pair, "}", 0, None)])
 
 
 def _value(value: Json) -> Term:

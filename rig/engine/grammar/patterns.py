@@ -2,7 +2,7 @@
 
 JSON Schema's patterns are ECMAScript's; the engines have Rust's, the validator has Python's, and one of the
 engines matches the JSON text instead of the string in it. So a pattern is rewritten from the parts that mean
-the same everywhere, over characters that JSON spells in one way only.
+the same everywhere, with its characters spelled as the text is.
 
 Strings of a named format have such patterns, too: a date is a date of the calendar, in leap years too; times
 have 24 hours; both have all their digits. No pattern can promise that a day lies in the future, or that an
@@ -14,7 +14,11 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
-from typing import Any
+from functools import lru_cache
+from operator import neg
+from typing import Any, TypeAlias
+
+from rig.toolbox.rules import fault_of
 
 # 0001 to 9999, as Python's datetime has them.
 _YEAR = "(?:[0-9]{3}[1-9]|[0-9]{2}[1-9]0|[0-9][1-9]00|[1-9]000)"
@@ -67,48 +71,98 @@ def version() -> str:
     return hashlib.sha256(json.dumps(NAMED).encode()).hexdigest()[:16]
 
 
-MOST = 256
-"""The highest count in a quantifier, and the most characters or items: automata grow with these."""
+_LONGEST = 1 << 16
+"""The most characters of a pattern."""
+MOST = 2**15
+"""The highest count in a quantifier, and the most characters that a grammar counts."""
+_ALL = ((0x00, 0xD7FF), (0xE000, 0x10FFFF))
+"""All characters of Unicode text."""
+_SURROGATES = ((0xD800, 0xDFFF),)
+_ESCAPED = ((0x00, 0x1F), (0x22, 0x22), (0x5C, 0x5C), (0x7F, 0x7F))
+"""Characters that JSON text escapes: controls, quote, backslash and DEL."""
+_LINE_ENDS = ((0x0A, 0x0A), (0x0D, 0x0D), (0x2028, 0x2029))
+_SPACES = (
+    *((0x09, 0x0D), (0x20, 0x20), (0xA0, 0xA0), (0x1680, 0x1680), (0x2000, 0x200A), (0x2028, 0x2029)),
+    *((0x202F, 0x202F), (0x205F, 0x205F), (0x3000, 0x3000), (0xFEFF, 0xFEFF)),
+)
+_SHORTHANDS = {"d": ((48, 57),), "w": ((48, 57), (65, 90), (95, 95), (97, 122)), "s": _SPACES}
+"""As in ECMAScript."""
+_CONTROLS = {"t": 0x09, "n": 0x0A, "v": 0x0B, "f": 0x0C, "r": 0x0D, "0": 0x00}
+_IN_JSON = {0x08: "b", 0x09: "t", 0x0A: "n", 0x0C: "f", 0x0D: "r", 0x22: '"', 0x5C: "\\\\"}
 
-_ESCAPED = ((0x00, 0x1F), (0x22, 0x22), (0x5C, 0x5C), (0x7F, 0x7F), (0xD800, 0xDFFF))
-"""Characters that JSON text escapes or cannot contain: controls, quote, backslash, DEL; and surrogates."""
-
-_ALL = ((0x00, 0x10FFFF),)
-_SHORTHANDS = {"d": ((48, 57),), "w": ((48, 57), (65, 90), (95, 95), (97, 122)), "s": ((32, 32),)}
-"""ASCII only, as in ECMAScript. The only white space is the space, since JSON would escape the rest."""
-
+_ESCAPE = r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[^xu])"
 _TOKEN = re.compile(
-    r"(?P<class>\[\^?\]?(?:\\.|[^\]\\])*\])"
-    r"|(?P<escape>\\.)"
+    rf"(?P<class>\[\^?\]?(?:\\.|[^\]\\])*\])"
+    rf"|(?P<escape>{_ESCAPE})"
     r"|(?P<open>\((?:\?:)?(?!\?))"
     r"|(?P<close>\))"
     r"|(?P<either>\|)"
-    r"|(?P<repeat>[*+?]|\{[0-9]{1,4}(?:,[0-9]{0,4})?\})"
+    r"|(?P<repeat>[*+?]|\{[0-9]{1,6}(?:,[0-9]{0,6})?\})"
     r"|(?P<any>\.)"
     r"|(?P<literal>[^\\^$.|?*+()\[\]{}])",
     re.DOTALL,
 )
-_ITEM = re.compile(r"(\\.|[^\\])(?:-(\\.|[^\\]))?", re.DOTALL)
+_ITEM = re.compile(rf"({_ESCAPE}|[^\\])(?:-({_ESCAPE}|[^\\]))?", re.DOTALL)
 
-Ranges = tuple[tuple[int, int], ...]
+Ranges: TypeAlias = tuple[tuple[int, int], ...]
 
 
-def canonical(pattern: str) -> str:
-    """Return a pattern in the form that all read alike, `^(?:…)$`. Raises ValueError with a reason.
+def text_of(ranges: Ranges) -> str:
+    """Return a regular expression for one of these characters."""
+    if not ranges:
+        raise ValueError("a class of characters is empty")
+    if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
+        code = ranges[0][0]
+        return f"\\x{code:02x}" if code < 0x20 or code == 0x7F else re.escape(chr(code))
+    joined: list[tuple[int, int]] = []
+    for low, high in sorted(ranges):
+        if joined and low <= joined[-1][1] + 1:
+            joined[-1] = joined[-1][0], max(high, joined[-1][1])
+        else:
+            joined.append((low, high))
+    members = ("-".join(map(_member, dict.fromkeys(ends))) for ends in joined)
+    return f"[{''.join(members)}]"
 
-    The result may be narrower, never wider: characters that JSON would escape are left out of classes.
+
+def unescaped(ranges: Ranges) -> str:
+    """Return a regular expression for those of the characters that JSON text does not escape."""
+    left = _without(ranges, _ESCAPED)
+    if not left:
+        raise ValueError("a class of characters holds only such as are escaped")
+    return text_of(left)
+
+
+def json_text_of(ranges: Ranges) -> str:
+    """Return a regular expression for one of these characters as JSON text has it."""
+    codes = {code for low, high in _ESCAPED for code in range(low, high + 1)}
+    escaped = sorted(code for code in codes if any(low <= code <= high for low, high in ranges))
+    left = _without(ranges, _ESCAPED)
+    if not escaped:
+        return text_of(ranges)
+    spellings = [_IN_JSON[code] for code in escaped if code in _IN_JSON]
+    spellings += [
+        "u00" + "".join(f"[{digit}{digit.upper()}]" if digit > "9" else digit for digit in f"{code:02x}")
+        for code in escaped
+        if code not in (0x22, 0x5C)
+    ]
+    return f"(?:{f'{text_of(left)}|' if left else ''}\\\\(?:{'|'.join(spellings)}))"
+
+
+@lru_cache(maxsize=1024)
+def canonical(pattern: str, spell: Callable[[Ranges], str] = text_of, most: int = MOST) -> str:
+    """Return a pattern in the form that all read alike, `^(?:…)$`, its characters as `spell` writes them.
+
+    Raises ValueError with a reason for what has no such form, and for counts above `most`.
     """
     if not pattern.startswith("^") or not re.search(r"(?<!\\)(?:\\\\)*\$\Z", pattern):
-        raise ValueError("it has to begin with ^ and end with $")
-    text = f"^(?:{''.join(_parts(pattern[1:-1]))})$"
-    try:
-        re.compile(text)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise ValueError(str(error)) from error
+        raise ValueError("it does not go from ^ to $")
+    text = f"^(?:{''.join(_parts(pattern[1:-1], spell, most))})$"
+    if len(text) > _LONGEST or (fault := fault_of(text)):
+        raise ValueError("it is too large" if len(text) > _LONGEST else fault)
     return text
 
 
-def _parts(text: str) -> Iterator[str]:
+def _parts(text: str, spell: Callable[[Ranges], str], most: int) -> Iterator[str]:
     place, depth, repeated = 0, 0, True
     while place < len(text):
         token = _TOKEN.match(text, place)
@@ -121,20 +175,21 @@ def _parts(text: str) -> Iterator[str]:
         if kind == "repeat":
             if repeated:
                 raise ValueError(f"{part!r} has nothing of its own to repeat")
-            if any(int(count) > MOST for count in re.findall("[0-9]+", part)):
-                raise ValueError(f"{part} counts further than {MOST}")
+            if any(int(count) > most for count in re.findall("[0-9]+", part)):
+                raise ValueError(f"{part} counts further than {most}")
         repeated = kind in ("repeat", "open", "either")
         match kind:
             case "open":
                 yield "(?:"
             case "any":
-                yield _class(_without(_ALL, _ESCAPED))
+                yield spell(_without(_ALL, _LINE_ENDS))
             case "class":
-                yield _class(_members(part))
+                yield spell(_members(part))
             case "escape" if part[1] in "dwsDWS":
-                yield _class(_shorthand(part[1]))
+                yield spell(_shorthand(part[1]))
             case "escape" | "literal":
-                yield re.escape(_plain(part))
+                code = _code(part)
+                yield spell(((code, code),))
             case _:
                 yield part
 
@@ -144,31 +199,35 @@ def _members(part: str) -> Ranges:
     ranges: list[tuple[int, int]] = []
     for item in _ITEM.finditer(part[2:-1] if is_negated else part[1:-1]):
         first, last = item[1], item[2]
-        if first[0] == "\\" and first[-1] in "dwsDWS":
+        if first[0] == "\\" and first[-1] in "dwsDWS" and len(first) == 2:
             if last is not None:
                 raise ValueError(f"{item[0]!r} is not a range")
             ranges += _shorthand(first[1])
             continue
-        low, high = (ord(_plain(end, in_class=True)) for end in (first, last or first))
+        low, high = (_code(end) for end in (first, last or first))
         if high < low:
             raise ValueError(f"{item[0]!r} is not a range")
         ranges.append((low, high))
-    return _without(_without(_ALL, ranges) if is_negated else ranges, _ESCAPED)
+    return _without(_ALL, ranges) if is_negated else _without(ranges, _SURROGATES)
 
 
 def _shorthand(letter: str) -> Ranges:
     characters = _SHORTHANDS[letter.lower()]
-    return _without(_without(_ALL, characters), _ESCAPED) if letter.isupper() else characters
+    return _without(_ALL, characters) if letter.isupper() else characters
 
 
-def _plain(part: str, *, in_class: bool = False) -> str:
+def _code(part: str) -> int:
     """Return the character that a literal or an escape stands for. Raises ValueError."""
-    character = part[-1]
-    if part[0] == "\\" and len(part) == 2 and (character.isalnum() or not character.isascii()):
-        raise ValueError(f"{part!r} is not understood")
-    if not in_class and any(low <= ord(character) <= high for low, high in _ESCAPED):
-        raise ValueError(f"{character!r} has more than one spelling in JSON")
-    return character
+    code = ord(part[-1])
+    if part[0] == "\\" and len(part) > 2:
+        code = int(part[2:], 16)
+    elif part[0] == "\\" and len(part) == 2:
+        if part[1] not in _CONTROLS and (part[1].isalnum() or not part[1].isascii()):
+            raise ValueError(f"{part!r} is not understood")
+        code = _CONTROLS.get(part[1], code)
+    if 0xD800 <= code <= 0xDFFF:
+        raise ValueError("half of a surrogate pair is no Unicode text")
+    return code
 
 
 def _without(ranges: Iterable[tuple[int, int]], others: Iterable[tuple[int, int]]) -> Ranges:
@@ -183,16 +242,11 @@ def _without(ranges: Iterable[tuple[int, int]], others: Iterable[tuple[int, int]
     return tuple(left)
 
 
-def _class(ranges: Ranges) -> str:
-    if not ranges:
-        raise ValueError("a class of characters is empty, or holds only such as JSON escapes")
-    members = ("-".join(map(_member, dict.fromkeys(ends))) for ends in sorted(set(ranges)))
-    return f"[{''.join(members)}]"
-
-
 def _member(code: int) -> str:
+    if code < 0x20 or code == 0x7F:
+        return f"\\x{code:02x}"
     character = chr(code)
-    return f"\\{character}" if character in "[]^-&~|" else character
+    return f"\\{character}" if character in "[]^-&~|\\" else character
 
 
 def integers(low: int, high: int) -> str:
@@ -214,7 +268,9 @@ def decimals(low: float, high: float) -> str:
 
 def _signed(low: Any, high: Any, unsigned: Callable[[Any, Any], str]) -> str:
     zero = type(low)(0)
-    parts = [f"-(?:{unsigned(max(-high, zero), -low)})"] if low < 0 else []
+    # A minus sign before a Decimal rounds it.
+    negated: Callable[[Any], Any] = Decimal.copy_negate if isinstance(low, Decimal) else neg
+    parts = [f"-(?:{unsigned(max(negated(high), zero), negated(low))})"] if low < 0 else []
     return "|".join([*parts, unsigned(max(low, zero), high)] if high >= 0 else parts)
 
 
@@ -265,6 +321,12 @@ def _digits(low: int, high: int) -> str:
     """
     parts = []
     while low <= high:
+        digits = len(str(low))
+        if (most := len(str(high + 1)) - 1) > digits and low == 10 ** (digits - 1):
+            # All numbers of so many digits, whatever they are.
+            parts.append(f"[1-9][0-9]{{{digits - 1},{most - 1}}}")
+            low = 10**most
+            continue
         places = 0
         while low and low % 10 ** (places + 1) == 0 and low + 10 ** (places + 1) - 1 <= high:
             places += 1

@@ -204,6 +204,7 @@ class Fit:
         for use in (*self._devices, self._machine):
             needs = count.on(use.name)
             has_scores = use.is_machine and not shape.flash_attention and needs.kv
+            repacked = needs.repacked if use.is_machine else 0
             uses.append(
                 replace(
                     use,
@@ -213,7 +214,8 @@ class Fit:
                     state=round(needs.state),
                     compute=round(needs.compute),
                     # Without flash attention the CPU has the scores a second time, in 16 bits instead of 32.
-                    other=(0 if self._loaded or not use.is_machine else needs.repacked)
+                    shared=needs.weights + repacked if self._loaded else 0,
+                    other=(0 if self._loaded else repacked)
                     + (round(needs.compute) // 2 if has_scores else 0),
                 )
             )

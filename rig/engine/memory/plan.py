@@ -16,6 +16,7 @@ import psutil
 from rig.calls import ByName, JsonObject
 from rig.engine.core.placement import MACHINE, Placement, ggml
 from rig.errors import counted
+from rig.models import Memory
 
 
 class Shape(NamedTuple):
@@ -44,7 +45,8 @@ class DeviceUse:
     Of what is `free` now, `margin` is left alone; `swap` comes on top. `layers` counts the output as one.
     `other` only the machine has: weights laid out again for its processor, and what it computes in beside
     llama.cpp's buffers. The machine's weights are pages of the model's file that can be given up and read
-    again, so they are no part of its `needed`. A `unified` GPU shares the machine's memory.
+    again, so they are no part of its `needed`. Weights that another model has open are `shared`, and take no
+    more. A `unified` GPU shares the machine's memory.
     """
 
     name: str
@@ -61,6 +63,7 @@ class DeviceUse:
     compute: int = 0
     other: int = 0
     unified: bool = False
+    shared: int = 0
 
     @property
     def title(self) -> str:
@@ -123,6 +126,15 @@ class FitPlan(ByName):
     @property
     def machine(self) -> DeviceUse:
         return self.uses[-1]
+
+    def memory(self, n_seq: int) -> Memory:
+        """Return what a model takes with so many sequences, whoever else uses its weights.
+
+        A process holds more: libraries, and other arms' models that stay loaded. So its size is no model's.
+        """
+        times = n_seq / self.n_seq
+        *gpus, main = [use.shared + use.held + round((times - 1) * (use.kv + use.state)) for use in self.uses]
+        return Memory(main, sum(gpus) if self.gpus else None)
 
     @property
     def missing(self) -> int:

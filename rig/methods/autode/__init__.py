@@ -5,4 +5,10 @@ from rig.plugins import Registry
 
 def register(registry: Registry) -> None:
     """Offer the method (`rig.plugins`)."""
-    registry.methods.later("autode", "rig.methods.autode.method:METHOD", roles=("assistant", "user"))
+    registry.methods.later(
+        "autode",
+        "rig.methods.autode.method:METHOD",
+        roles=("assistant", "user"),
+        explained=(),
+        shipped=("dynamic",),
+    )

@@ -1,7 +1,6 @@
 """Find what each clause of an assistant's words does: ask openly, ask for a yes, or state."""
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
@@ -9,13 +8,14 @@ from importlib.resources import files
 from itertools import chain
 from typing import Literal, NamedTuple, TypeAlias
 
+from rig.budget import parse_toml
 from rig.reading.amounts import quantities
 from rig.reading.facts import Fact, Scan, Sort
 from rig.reading.lexicon import stem
 from rig.reading.times import clocks, dates, in_part
 from rig.reading.words import words_said
 
-WORDS = tomllib.loads(files(__package__).joinpath("words.toml").read_text(encoding="utf-8"))
+WORDS = parse_toml(files(__package__).joinpath("words.toml").read_text(encoding="utf-8"))
 
 
 def words(name: str) -> frozenset[str]:

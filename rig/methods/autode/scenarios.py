@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
+from rig.budget import PLAIN
 from rig.calls import Call, ExecutedCall, Json, JsonObject, Outcome
 from rig.errors import RigError
-from rig.files import PLAIN, read_json
+from rig.files import read_json
 from rig.models import ToolDoc
 from rig.paths import real
 from rig.tasks import ExpectedTurn, Task, require_unique

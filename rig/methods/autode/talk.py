@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal, TypeAlias, get_args
 
+from rig.budget import parse_json
 from rig.calls import Call, Json, JsonObject
 from rig.errors import MACHINE, ErrorKind, RigError
 from rig.methods.autode.scenarios import ASSISTANT, USER, Required, Scenario, Utterance
@@ -148,7 +149,7 @@ def tagged_call(text: str, *, compat: bool = False) -> Call | None:
         raise ValueError(f"{CALL} is never closed")
     raw = match.group(1).strip() if match else "{}"
     try:
-        data = json.loads(raw if compat else _FENCE.sub("", raw))
+        data = parse_json(raw if compat else _FENCE.sub("", raw))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"not JSON: {error}") from error
     if not isinstance(data, dict):

@@ -5,7 +5,6 @@ one only knows the grammar of expressions, and skips the bodies of functions and
 """
 
 import ast
-import json
 import math
 import operator
 import re
@@ -13,6 +12,7 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from rig.budget import parse_json
 from rig.calls import Call, Json, JsonObject
 from rig.methods.bfcl.data import AS_TEXT, BfclSettings, SingleTurnEntry, tools_of
 from rig.methods.bfcl.forms import TAGS, PromptForm
@@ -48,7 +48,7 @@ def _object(value: Json, declared: JsonObject) -> Any:
     if not isinstance(value, str) or not declared.get("description", "").endswith(AS_TEXT):
         return value
     try:
-        whole = json.loads(value)
+        whole = parse_json(value)
     except (ValueError, RecursionError):
         return value
     return whole if isinstance(whole, dict) else value
@@ -70,7 +70,7 @@ def decode(result: Json, language: str = "python") -> Json:
         raise Undecodable("a call is no object")
     try:
         return [
-            {name: json.loads(part) if isinstance(part, str) else part for name, part in call.items()}
+            {name: parse_json(part) if isinstance(part, str) else part for name, part in call.items()}
             for call in result
         ]
     except (ValueError, RecursionError) as error:
@@ -121,8 +121,8 @@ def _json_calls(text: str) -> list[dict[str, Any]]:
     if (first := _LIST_OF_OBJECTS.search(text)) and (last := _END_OF_OBJECTS.search(text, first.end())):
         text = text[first.start() : last.end()]
     try:
-        listed = json.loads(text)
-    except json.JSONDecodeError:
+        listed = parse_json(text)
+    except ValueError:
         return []
     return [{call["function"]: call["parameters"]} for call in listed if isinstance(call, dict)]
 

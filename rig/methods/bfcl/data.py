@@ -13,16 +13,18 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
+from rig.budget import PLAIN
 from rig.calls import Call, ExecutedCall, JsonObject, Outcome
 from rig.documents import Foreign, Many, json_of, lines_of, parsed
 from rig.errors import RigError, counted
-from rig.files import PLAIN, read_text
+from rig.files import read_text
 from rig.methods.base import Loaded
 from rig.methods.bfcl.forms import INSTRUCTIONS, NO_FORM, VERSION, PromptForm
 from rig.methods.bfcl.literals import written
 from rig.methods.defects import PublicTask
 from rig.models import Request, StepKey, ToolDoc
 from rig.tasks import ExpectedTurn
+from rig.toolbox.schemas import fits
 
 ANSWERS = "possible_answer"
 CATEGORIES = (
@@ -77,19 +79,51 @@ class SingleTurnEntry(PublicTask):
 
         An empty value stands for no argument, so a required argument has its first other value.
         """
-        declared = {function["name"]: function for function in reversed(self.functions)}
         calls = []
+        for name, arguments in self._allowed():
+            first = {parameter: next(values, "") for parameter, values in arguments.items()}
+            calls.append(Call(name, {parameter: value for parameter, value in first.items() if value != ""}))
+        return tuple(calls)
+
+    def type_faults(self) -> Iterator[str]:
+        """Yield the arguments of the truth of which no allowed value fits the declared schema.
+
+        BFCL's checker accepts these values, but a model that keeps to the schema cannot write them.
+        """
+        schemas = {
+            tool.name: tool.parameters["properties"]
+            for tool in tools_of(self.functions, self.language, BfclSettings(names="dots"))
+        }
+        for name, arguments in self._allowed():
+            for parameter, values in arguments.items():
+                schema = schemas.get(name, {}).get(parameter, {})
+                is_text = schema.get("description", "").endswith(AS_TEXT)
+                fit = [value == "" or is_text or fits(value, schema) for value in values]
+                if fit and not any(fit):
+                    kind = schema.get("type")
+                    yield f"{name}: {parameter}: no allowed value is of the declared type {kind}"
+
+    def _allowed(self) -> Iterator[tuple[str, dict[str, Iterator[Any]]]]:
+        """Yield the name of each true call with the values of its arguments, as a call has them."""
+        declared = {function["name"]: function for function in reversed(self.functions)}
         for ((name, allowed),) in (true.items() for true in self.truth):
             parameters = declared.get(name, self.functions[0])["parameters"]
             types, required = parameters["properties"], parameters.get("required", ())
-            arguments = {
-                parameter: written(_first(value), types.get(parameter, {}), self.language)
-                for parameter, values in allowed.items()
-                for value in [value for value in values if value != "" or parameter not in required][:1]
-                if value != ""
-            }
-            calls.append(Call(name, arguments))
-        return tuple(calls)
+            yield (
+                name,
+                {
+                    parameter: self._values(values, types.get(parameter, {}), parameter in required)
+                    for parameter, values in allowed.items()
+                },
+            )
+
+    def _values(self, values: Sequence[Any], declared: JsonObject, is_required: bool) -> Iterator[Any]:
+        """Yield values as a call has them. An empty one stands for no argument."""
+        for value in values:
+            if value != "":
+                yield written(_first(value), declared, self.language)
+            elif not is_required:
+                yield ""
 
 
 def load(place: Path) -> Loaded:
@@ -164,7 +198,8 @@ class _EntryFunction(Foreign):
 class _Question(Foreign):
     id: str
     question: Annotated[Many[Many[Words]], Field(min_length=1)]
-    function: Annotated[Many[_EntryFunction], Field(min_length=1)]
+    function: Many[_EntryFunction]
+    """Some entries in which nothing is to be called offer no function, and count like the others."""
 
 
 class _EntrySource(Foreign):
@@ -229,7 +264,7 @@ class _Identified(Foreign):
 def lines(file: Path, kind: type[BaseModel] = _Identified) -> Iterator[tuple[JsonObject, str]]:
     """Yield the objects of a file of JSON lines, each with its place. Raises RigError, with the line."""
     for line in lines_of(file):
-        value = json_of(line.text, line.where, PLAIN)
+        value = line.json(PLAIN)
         parsed(kind, value, line.where, "an object of BFCL")
         yield value, line.where
 

@@ -13,8 +13,8 @@ from rig.calls import Call, CallPlace, ExecutedCall, Fault, FaultKind, Json, Out
 from rig.documents import json_of
 from rig.errors import MACHINE, RigError
 from rig.events import CallJudged
-from rig.methods.base import Grading, Method, Option, Setup
-from rig.methods.bfcl import data
+from rig.methods.base import Checked, Grading, Method, Option, Setup
+from rig.methods.bfcl import FORM, data
 from rig.methods.bfcl.answers import Undecodable, decode_form, output_of
 from rig.methods.bfcl.checker import Output, Wrong, check, is_calls
 from rig.methods.bfcl.data import BfclSettings, SingleTurnEntry, name_of, opening, tools_of
@@ -25,6 +25,7 @@ from rig.methods.scripted import replied
 from rig.metrics import Counts, Declaration, Metric, Part, Score
 from rig.models import Message, Prediction, ReplyMessage, Request, UserMessage
 from rig.tasks import ASSISTANT, PlayedTurn, Step, Task
+from rig.toolbox.toolbox import Toolbox
 
 _MOST_CALLS = 256
 """The most calls of an answer that are shown as calls; with more, it is shown as words."""
@@ -252,23 +253,24 @@ class BFCL(BfclMethod):
     """The Berkeley Function Calling Leaderboard's categories of one turn."""
 
     name = "bfcl"
+    begins_from_truth = True
     categories = (*data.CATEGORIES, data.FORMAT_SENSITIVITY)
     declaration = rates("bfcl", data.CATEGORIES)
     options: tuple[Option, ...] = (
         Option("names", "underscores", several=True),
         Option("data", "", opens=True),
-        FormOption(
-            "form",
-            NO_FORM,
-            several=True,
-            commas=True,
-            help="ask for calls as text, such as json:tag:xml; all 26 forms with all. No grammar holds it",
-        ),
+        FormOption(FORM.name, NO_FORM, several=True, commas=True, help=FORM.help),
     )
     oracles = MappingProxyType({"oracle": true_answer})
     episode = SingleTurn
     load = staticmethod(data.load)
     parse = staticmethod(data.parse)
+
+    def check(self, place: Path, world: Path | None = None, toolbox: Toolbox | None = None) -> Checked | None:
+        """Check as other methods do, and whether the truth is of the types that the functions declare."""
+        report = super().check(place, world, toolbox)
+        lines = (f"{entry.name}: {text}" for entry in self.load(place) for text in entry.type_faults())
+        return report and replace(report, faults=(*report.faults, *lines))
 
     def recognises(self, place: Path) -> bool:
         return bool(data.files(place, self.categories))

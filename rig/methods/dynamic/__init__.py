@@ -5,4 +5,6 @@ from rig.plugins import Registry
 
 def register(registry: Registry) -> None:
     """Offer the method (`rig.plugins`)."""
-    registry.methods.later("dynamic", "rig.methods.dynamic.method:METHOD", roles=("assistant", "user"))
+    registry.methods.later(
+        "dynamic", "rig.methods.dynamic.method:METHOD", roles=("assistant", "user"), explained=(), shipped=()
+    )

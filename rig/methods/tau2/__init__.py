@@ -5,5 +5,13 @@ from rig.plugins import Registry
 
 def register(registry: Registry) -> None:
     """Offer the method (`rig.plugins`)."""
-    registry.methods.later("tau2", "rig.methods.tau2.method:METHOD", roles=("assistant",))
-    registry.methods.later("tau2-user", "rig.methods.tau2.customers:METHOD", roles=("assistant", "user"))
+    registry.methods.later(
+        "tau2", "rig.methods.tau2.method:METHOD", roles=("assistant",), explained=(), shipped=()
+    )
+    registry.methods.later(
+        "tau2-user",
+        "rig.methods.tau2.customers:METHOD",
+        roles=("assistant", "user"),
+        explained=(),
+        shipped=(),
+    )

@@ -7,8 +7,7 @@ import copy
 import inspect
 import re
 import sys
-import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, partial
 from hashlib import sha256
@@ -17,6 +16,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from rig.budget import parse_toml
 from rig.calls import JsonObject
 from rig.documents import DocumentPart
 from rig.errors import RigError
@@ -24,7 +24,7 @@ from rig.files import read_bytes
 from rig.models import ToolDoc
 from rig.paths import real
 from rig.toolbox.functions import LIMIT_S, LONGEST, Overdue, in_time, place_of, standing_in
-from rig.toolbox.listing import Declared
+from rig.toolbox.parameters import ParameterReader
 
 Owner: TypeAlias = Literal["assistant", "user"]
 """The owner of tools, a database or an assertion: the agent, or the user with a phone."""
@@ -95,11 +95,19 @@ class TicketWorld:
             return Result(f"Error: {error}"[:LONGEST], True)
         return Result(str(answer.content)[:LONGEST], bool(answer.error))
 
-    def change(self, agent: JsonObject | None, user: JsonObject | None) -> None:
-        """Overwrite parts of the agent's database and the user's."""
-        for owner, data in (("assistant", agent), ("user", user)):
-            if data is not None:
-                self._within_time(partial(self._kit(owner).update_db, copy.deepcopy(data)))
+    def begin(self, data: Any, calls: Sequence[Any]) -> None:
+        """Set up a task's initial state as the checkout does, whose versions differ: in newer ones, data for
+        one side puts both databases at one object. Raises what that raises.
+        """
+        if named := next((call.func_name for call in calls if call.func_name.startswith("_")), None):
+            raise ValueError(f"{named} is not a function of the domain")
+        set_state = partial(
+            self._environment.set_state,
+            initialization_data=copy.deepcopy(data),
+            initialization_actions=copy.deepcopy(list(calls)),
+            message_history=[],
+        )
+        self._within_time(set_state)
 
     def run(self, owner: Owner, name: str, arguments: Mapping[str, Any]) -> Any:
         """Run a function of an owner, a tool or any other, and synchronise. Raises what it raises."""
@@ -216,7 +224,8 @@ def _domain(package: Path, data: Path, name: str, policy: str, is_solo: bool) ->
 
 def _doc(schema: JsonObject, folder: Path) -> ToolDoc:
     name = str(schema["name"])
-    parameters = Declared(DocumentPart(schema["parameters"], folder, (name,))).parameters()
+    closed = {**schema["parameters"], "additionalProperties": False}  # Python would refuse any other argument
+    parameters = ParameterReader(DocumentPart(closed, folder, (name,))).parameters()
     return ToolDoc(name, str(schema["description"]), parameters)
 
 
@@ -227,7 +236,7 @@ def _stand_ins() -> dict[str, dict[str, Any]]:
         "loguru": {"logger": SimpleNamespace(**silent)},
         "deepdiff": {"DeepDiff": dict},
         "dotenv": {"load_dotenv": lambda *_, **__: True},
-        "toml": {"load": lambda file: tomllib.loads(file.read())},
+        "toml": {"load": lambda file: parse_toml(file.read())},
         "addict": {"Dict": _Merging},
         "docstring_parser": {"parse": parse_docstring},
     }

@@ -76,6 +76,13 @@ class _Criteria(Foreign):
         ["DB", "COMMUNICATE"]
     )
 
+    @property
+    def judges_world(self) -> bool:
+        """Whether the final world is judged at all: upstream does not look at it where neither actions nor
+        assertions are given. An empty list is given: nothing is to be written.
+        """
+        return self.actions is not None or self.env_assertions is not None
+
 
 class _TicketSource(Foreign):
     id: str
@@ -151,12 +158,8 @@ class Ticket(PublicTask):
     def begin(self, place: Domain) -> TicketWorld:
         """Make a world in the task's initial state. Raises RigError if that fails."""
         world = place.world()
-        data = self.start.initialization_data or _InitialData()
         try:
-            world.change(data.agent_data, data.user_data)
-            for call in self.start.initialization_actions or ():
-                world.run(call.env_type, call.func_name, call.arguments)
-            world.sync()
+            world.begin(self.start.initialization_data, self.start.initialization_actions or ())
         except Exception as error:
             fault = f"{type(error).__name__}: {error}"
             raise RigError(f"{self.name}: this checkout cannot set up the task: {fault}") from error
@@ -226,7 +229,12 @@ def parse(source: JsonObject, where: str, suite: str, is_solo: bool = True) -> T
     row = parsed(_TicketSource if is_solo else _CustomerSource, source, where, "a task of tau2-bench")
     start, criteria = row.initial_state or _InitialState(), row.evaluation_criteria
     basis = criteria.reward_basis
-    can_be_judged = criteria.actions or criteria.env_assertions or (not is_solo and "DB" in basis)
+    can_be_judged = (
+        criteria.actions
+        or criteria.env_assertions
+        or ("DB" in basis and criteria.judges_world)
+        or (not is_solo and "COMMUNICATE" in basis and criteria.communicate_info)
+    )
     reasons = {
         "it has no ticket, and needs a user": is_solo and (row.domain not in SOLO or not row.ticket),
         "rig does not play its domain with a user": row.domain not in (*SOLO, *USER_ALONE),

@@ -5,4 +5,10 @@ from rig.plugins import Registry
 
 def register(registry: Registry) -> None:
     """Offer the method (`rig.plugins`)."""
-    registry.methods.later("tooleval", "rig.methods.tooleval.method:METHOD", roles=("assistant",))
+    registry.methods.later(
+        "tooleval",
+        "rig.methods.tooleval.method:METHOD",
+        roles=("assistant",),
+        explained=(),
+        shipped=("queries",),
+    )

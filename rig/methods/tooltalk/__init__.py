@@ -5,4 +5,10 @@ from rig.plugins import Registry
 
 def register(registry: Registry) -> None:
     """Offer the method (`rig.plugins`)."""
-    registry.methods.later("tooltalk", "rig.methods.tooltalk.method:METHOD", roles=("assistant",))
+    registry.methods.later(
+        "tooltalk",
+        "rig.methods.tooltalk.method:METHOD",
+        roles=("assistant",),
+        explained=(),
+        shipped=("easy", "hard"),
+    )

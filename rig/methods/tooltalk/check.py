@@ -13,6 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from rig import times
+from rig.budget import parse_json
 from rig.calls import SESSION_TOKEN, SIGNED_IN, ByName, ExecutedCall, Json, JsonObject, without_token
 from rig.errors import RigError, counted
 from rig.files import read_text, write
@@ -267,7 +268,7 @@ class DirectoryReport(Checked):
     """The result of checking a directory: `tasks` is its number of files, `calls` are the true calls made."""
 
     faults: tuple[Defect, ...]
-    calls: tuple[Replayed, ...]
+    calls: tuple[Replayed, ...] = ()
 
     @property
     def differences(self) -> dict[ResponseDifference, int]:
@@ -342,7 +343,7 @@ def check_directory(directory: Path, world: World, toolbox: Toolbox) -> Director
         faults += _replay_faults(file, calls, toolbox)
     simulator.restore(base)
     faults += _repeated(conversations)
-    return DirectoryReport(directory, len(paths), tuple(faults), tuple(replayed))
+    return DirectoryReport(directory, len(paths), tuple(faults), calls=tuple(replayed))
 
 
 def _files(directory: Path) -> list[Path]:
@@ -387,7 +388,7 @@ def record_directory(directory: Path, world: World, toolbox: Toolbox) -> list[Pa
     for path in paths:
         try:
             before = read_text(path)
-            source = json.loads(before)
+            source = parse_json(before)
             simulator.restore(base)
             after = json.dumps(_complete(source, path.stem, world, simulator), indent=2, ensure_ascii=False)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

@@ -4,7 +4,8 @@ What calls return can be written into the files; everything else there stays as 
 """
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import reduce
@@ -13,8 +14,9 @@ from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 
-from rig.calls import ExecutedCall, Json, JsonObject
-from rig.documents import LARGEST_YAML, YAML_ENDINGS, Lines, from_yaml, read
+from rig.budget import LARGEST_YAML, Budget, parse_json
+from rig.calls import Call, ExecutedCall, Json, JsonObject
+from rig.documents import YAML_ENDINGS, Lines, from_json, from_yaml, read
 from rig.errors import RigError
 from rig.files import read_text, write
 from rig.methods.base import Checked
@@ -27,7 +29,7 @@ from rig.scoring import reasons
 from rig.tasks import turn_number
 from rig.toolbox.diff import differences
 from rig.toolbox.functions import Function
-from rig.toolbox.schemas import is_refusal, refused
+from rig.toolbox.schemas import is_refusal, misformed, refused
 from rig.toolbox.server_world import Servers
 from rig.toolbox.servers import servers_of
 from rig.toolbox.toolbox import Simulator, Toolbox
@@ -38,6 +40,7 @@ _Path = tuple[str | int, ...]
 def check_own(place: Path, toolbox: Toolbox) -> Checked:
     """Check every conversation of a folder against a toolbox. Raises RigError if there are none."""
     faults: list[str] = []
+    calls: list[tuple[str, Call, JsonObject]] = []
     seen: dict[str, Path] = {}
     simulator = Simulator(toolbox.world(), toolbox)
     for path in files_of(place):
@@ -59,8 +62,14 @@ def check_own(place: Path, toolbox: Toolbox) -> Checked:
                 otherwise = list(_otherwise(where, conversation, simulator, unsteady))
                 of_calls = (otherwise or list(_unmet(path, conversation, simulator))) + unsteady
             faults += of_calls
+            truths = zip(where, conversation.ground_truth, strict=True)
+            calls += [
+                (at, truth.call, toolbox.tools[truth.name].parameters)
+                for at, truth in truths
+                if truth.name in toolbox.tools
+            ]
     faults += _of_code(toolbox)
-    return Checked(place, len(seen), tuple(faults))
+    return Checked(place, len(seen), tuple(faults), tuple(calls))
 
 
 def _places(path: Path, conversations: list[Conversation]) -> list[list[str]]:
@@ -85,9 +94,16 @@ def _faults(path: Path, conversation: Conversation, places: list[str], simulator
             yield f"{place}: there is no tool {truth.name}; choose from: {', '.join(tools)}"
             return
         tool = tools[truth.name]
-        if (refusal := refused(tool, truth.arguments)) is not None:
+        # An argument that the schema does not declare may be allowed, and is a misspelling.
+        if (refusal := refused(tool, truth.arguments, undeclared=True)) is not None:
             needs = any(name not in truth.arguments for name in truth.rules)
-            yield f"{place}: {refusal}{' Give its rule an example.' if needs else ''}"
+            hint = " Give its rule an example." if needs else ""
+            if " string" in refusal and path.suffix in YAML_ENDINGS:
+                hint = " Put quotes around it."
+            yield f"{place}: {refusal}{hint}"
+            return
+        for fault in misformed(tool.parameters, truth.arguments):
+            yield f"{place}: {fault}"
             return
         if truth.exception is not None and is_refusal(tool, truth.exception):
             yield f"{place}: raises {truth.exception!r}, but the arguments fit; take `raises` out"
@@ -124,12 +140,14 @@ def _otherwise(
 
 def _unmet(path: Path, conversation: Conversation, simulator: Simulator) -> Iterator[str]:
     """Yield what does not hold at the end of a turn although its true calls were made."""
-    true = list(replay(conversation, simulator))
-    worlds = [*(turn.world for turn in true[1:]), simulator.snapshot()]
-    for turn, world in zip(true, worlds, strict=True):
+    for turn in replay(conversation, simulator):
+        if not turn.turn.expects_end:
+            continue
+        # Without calls, the simulator may still be where the turn before was looked at.
+        world = simulator.snapshot() if turn.calls else turn.world
         simulator.restore(world)
         number = turn_number(conversation, turn.position)
-        for line in unmet(turn.turn.expected, simulator, world) if turn.turn.expects_end else ():
+        for line in unmet(turn.turn.expected, simulator, world):
             yield f"{path}: {conversation.name}, turn {number}: expected is not so: {line}"
 
 
@@ -180,29 +198,61 @@ def _of_code(toolbox: Toolbox) -> Iterator[str]:
                 yield f"{place}: {tool.name} printed {text!r}, which nobody sees; return it"
 
 
-def record_own(place: Path, toolbox: Toolbox) -> list[Path]:
-    """Write the outcome of each call that has none yet; return the files that changed. Raises RigError."""
+_ERRORS = re.compile(
+    r"\W*(error|exception|traceback|fail(ed|ure)|access denied|permission denied|not found|no such|invalid"
+    r"|cannot|could not|unable|unauthori[sz]ed|forbidden|unknown|missing|refused|denied|timed? ?out)\b"
+    r"|.{0,200}?(access denied|permission denied|not (allowed|permitted)|no such file|\bE(NOENT|ACCES)\b)",
+    re.IGNORECASE,
+)
+_LONGEST_LINE = 100
+
+
+def record_own(place: Path, toolbox: Toolbox, note: Callable[[str], object]) -> list[Path]:
+    """Write the outcome of each call that has none yet; return the files that changed. Raises RigError.
+
+    `note` gets a line on each such outcome, which says so if it is a failure or looks like one.
+    """
     simulator = Simulator(toolbox.world(), toolbox)
-    return [path for path in files_of(place) if _record(path, simulator)]
+    return [path for path in files_of(place) if _record(path, simulator, note)]
 
 
-def _record(path: Path, simulator: Simulator) -> bool:
+def _record(path: Path, simulator: Simulator, note: Callable[[str], object]) -> bool:
     executed: list[ExecutedCall | None] = []
+    lines: list[str] = []
     for conversation in load_file(path):
         for call in replayed_calls(conversation, simulator):
             tool = simulator.toolbox.tools.get(call.recorded.name)
             # A call that the tool's schema refuses has to be corrected: its refusal is not recorded.
             fits = tool is not None and refused(tool, call.recorded.arguments) is None
             executed.append(call.executed if fits else None)
+            if fits and not call.recorded.recorded:
+                lines.append(f"{conversation.name}: {_in_short(call.executed)}")
     before = read_text(path)
     after = (_in_tooltalks_shape if is_in_tooltalks_shape(path) else _in_written)(path, before, executed)
     if after != before:
+        if path.suffix not in YAML_ENDINGS:
+            # As it is read: with less depth than an answer can have, and without NaN.
+            from_json(after, str(path))
         write(after, path, force=True)
+        for line in lines:
+            note(line)
     return after != before
 
 
+def _in_short(call: ExecutedCall) -> str:
+    """Return the first line of what a call gave, marked if it is a failure or looks like one."""
+    outcome = call.outcome
+    failed = outcome.exception is not None
+    value = outcome.exception if failed else outcome.response
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    first = next(iter(text.strip().splitlines()), "")
+    is_named = isinstance(value, dict) and any(value.get(name) for name in ("error", "errors", "isError"))
+    mark = "fails: " if failed else "looks like an error: " if is_named or _ERRORS.match(first) else ""
+    return f"{call.call.name}: {mark}{first[:_LONGEST_LINE]}"
+
+
 def _in_tooltalks_shape(path: Path, text: str, executed: list[ExecutedCall | None]) -> str:
-    source = json.loads(text)
+    source = parse_json(text)
     calls = (call for turn in source["conversation"] for call in turn.get("apis", ()))
     for call, now in zip(calls, executed, strict=True):
         if now is not None and not call.keys() & now.outcome.as_json().keys():
@@ -217,7 +267,7 @@ def _in_written(path: Path, text: str, executed: list[ExecutedCall | None]) -> s
     """
     documents = [document.value for document in read(path)]
     is_yaml = path.suffix in YAML_ENDINGS
-    roots = list(yaml.compose_all(text, Loader=yaml.SafeLoader)) if is_yaml else []
+    roots = list(Budget(str(path)).yaml_nodes(text)) if is_yaml else []
     unrecorded = _unrecorded(path, executed)
     for number, (*above, last), outcome in reversed(unrecorded):
         parent: Any = reduce(lambda value, step: value[step], above, documents[number])

@@ -5,7 +5,7 @@ the true history, no matter what it did itself. Within the turn, it calls tools,
 replies (paper, section 3.3; its `tooltalk` evaluator).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
@@ -177,6 +177,7 @@ class ToolTalk(Method):
     """A model gets true histories, turn by turn (arXiv 2311.10775)."""
 
     name = "tooltalk"
+    begins_from_truth = True
     declaration = scoring.DECLARATION
     knowing: Mapping[str, str] = MappingProxyType({ASSISTANT: "oracle"})
     episode = ToolTalkEpisode
@@ -204,12 +205,16 @@ class ToolTalk(Method):
         return check.check_directory(place, open_world(world), TOOLTALK)
 
     def record(
-        self, place: Path, world: Path | None = None, toolbox: Toolbox | None = None
+        self,
+        place: Path,
+        world: Path | None = None,
+        toolbox: Toolbox | None = None,
+        note: Callable[[str], object] = str,
     ) -> Sequence[Path]:
         from rig.methods.tooltalk import check, check_written
 
         if (own := _own_toolbox(place, toolbox)) is not None:
-            return check_written.record_own(place, own)
+            return check_written.record_own(place, own, note)
         return check.record_directory(place, open_world(world), TOOLTALK)
 
     def opening(self, task: Conversation, settings: ToolTalkSettings, role: str) -> Request:

@@ -17,8 +17,9 @@ from rig.documents import DocumentPart, read
 from rig.errors import RigError
 from rig.scoring import reasons
 from rig.toolbox import rules
-from rig.toolbox.rules import Rule, equal
+from rig.toolbox.rules import Rule
 from rig.toolbox.toolbox import Simulator
+from rig.toolbox.values import alike
 
 NOW = "2025-01-15 09:00:00"
 """When a conversation takes place if its file does not say."""
@@ -72,7 +73,7 @@ class Expectation(NamedTuple):
             got = f"fails: {executed.exception}" if executed.exception else "does not fail"
         else:
             due, returned, rule = self.value, executed.response, self.rule
-            is_met = equal(due, returned) if rule is None else rule.agrees(due, returned)
+            is_met = alike(due, returned) if rule is None else rule.agrees(due, returned)
             place, due, returned = rules.first_difference(rule.as_json() if rule else due, returned)
             at = f" at {place.removeprefix('.')}" if place else ""
             got = f"expected {reasons.show(due)}, got {reasons.show(returned)}{at}"
@@ -129,6 +130,10 @@ def _conversation(part: DocumentPart, name: str) -> JsonObject:
     name = fields["name"].text() if "name" in fields else name
     forbidden = fields["must_not_call"].texts() if "must_not_call" in fields else []
     turns = [entry for turn in turn_parts(part) for entry in _turn(turn, forbidden)]
+    called = {call["request"]["api_name"] for turn in turns for call in turn.get("apis", ())}
+    if wrong := [name for name in forbidden if name in called]:
+        text = f"{wrong[0]} is called in this conversation; write it in the turns that must not call it"
+        raise fields["must_not_call"].fault(text)
     if not turns:
         raise part.fault("a conversation needs a turn at least")
     due = (call["request"]["api_name"] for turn in turns for call in turn.get("apis", ()))

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field
 
+from rig.budget import parse_json
 from rig.calls import Json, JsonObject
 from rig.documents import Foreign, parsed
 from rig.errors import RigError
@@ -122,7 +123,7 @@ def write_results(
 def _pass_texts(rows: Sequence[Judged], raw: bool) -> tuple[str, str]:
     text = pass_json({row.query_id: row for row in rows})
     passes = {row.query_id: row.tally.passes for row in rows}
-    return text, pass_table(json.loads(text), rows[0].model, passes=passes, raw=raw)
+    return text, pass_table(parse_json(text), rows[0].model, passes=passes, raw=raw)
 
 
 def _win_texts(rows: Sequence[Compared], raw: bool) -> tuple[str, str]:

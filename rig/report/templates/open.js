@@ -80,7 +80,7 @@ function beside() {
     if (after < before) counts[1] += 1;
   }
   const [won, lost] = counts;
-  field("pair").textContent = pair.length === 2 ? `${sides[1]} against ${sides[0]}: ${won} won, ${lost} lost` : "";
+  if (field("pair")) field("pair").textContent = pair.length === 2 ? `${sides[1]} against ${sides[0]}: ${won} won, ${lost} lost` : "";
 }
 for (const id of ["side0", "side1"]) field(id)?.addEventListener("input", beside);
 for (const id of ["find", "which", "tool"]) field(id)?.addEventListener("input", filter);

@@ -3,7 +3,6 @@
 Nothing heavy is imported before the first pair of different texts: torch and transformers take seconds.
 """
 
-import json
 import math
 import os
 import threading
@@ -14,6 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from rig.budget import parse_json
 from rig.calls import Json
 from rig.errors import RigError
 from rig.files import read_text
@@ -98,7 +98,7 @@ class Embedding:
     def _check(self, directory: Path) -> None:
         modules = directory / "modules.json"
         try:
-            kinds = [str(module["type"]) for module in json.loads(read_text(modules))]
+            kinds = [str(module["type"]) for module in parse_json(read_text(modules))]
         except RigError as error:
             raise RigError(f"{error}; {HINT}") from error
         except (ValueError, TypeError, KeyError, RecursionError) as error:

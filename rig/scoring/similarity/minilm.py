@@ -1,6 +1,5 @@
 """The packaged all-MiniLM-L6-v2, and an adapter that judges whether two passages say the same."""
 
-import json
 import re
 from collections.abc import Mapping
 from functools import cached_property, lru_cache
@@ -10,6 +9,7 @@ from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 
+from rig.budget import parse_json
 from rig.calls import Json
 from rig.errors import RigError
 from rig.scoring.similarity.embedding import Embedding
@@ -94,4 +94,4 @@ def directory() -> Path:
 def bands() -> Mapping[str, Band]:
     """Return for each kind of text the probabilities from which passages are the same, or unclear."""
     text = files("rig.scoring.similarity").joinpath("calibration.json").read_text(encoding="utf-8")
-    return {kind: Band(**values) for kind, values in json.loads(text).items()}
+    return {kind: Band(**values) for kind, values in parse_json(text).items()}

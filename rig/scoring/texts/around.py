@@ -1,5 +1,6 @@
 """Compare what surrounds the clauses of texts: greetings, signatures, pictures and other arguments."""
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
@@ -13,12 +14,26 @@ from rig.reading.words import opened
 from rig.scoring.texts.aligning import same_name
 from rig.scoring.texts.checks import Finding, Meaning, different
 
+_DAY_NAME = rf"(?:{'|'.join(name[:3] for name in WEEKDAYS)})[a-z]*"
+_TWO_DAYS = re.compile(rf"\b({_DAY_NAME})s?\W*\b(and|to|till|until|through)?\W*\b({_DAY_NAME})\b", re.I)
+
+
+def _days(text: ReadText) -> dict[tuple[str, str], bool]:
+    """Return the pairs of days that a text names together, and whether all between them are meant."""
+    pairs = _TWO_DAYS.findall(" ".join(text.sentences))
+    return {
+        (one[:3].casefold(), other[:3].casefold()): link.casefold() != "and" for one, link, other in pairs
+    }
+
 
 def around(first: ReadText, second: ReadText) -> Iterator[Finding]:
     """Yield what differs in greeting, signature and pictures; no reader decides about these."""
     for ones, others in ((first.greeted, second.greeted), (first.signed, second.signed)):
         if ones and others and not any(same_name(one, other) for one in ones for other in others):
             yield different(f"name: {ones[0].capitalize()} is not {others[0].capitalize()}")
+    days, other_days = _days(first), _days(second)
+    if any(days[pair] != other_days[pair] for pair in days.keys() & other_days.keys()):
+        yield different("one names the first and the last day, the other these two")
     if first.pictures == second.pictures:
         return
     moods = [{mood(picture) for picture in text.pictures} - {""} for text in (first, second)]

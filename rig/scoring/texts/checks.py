@@ -9,10 +9,9 @@ from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
-from rig.reading.clauses import Atom, AtomKind, ReadText, conflicting, is_past
+from rig.reading.clauses import Atom, AtomKind, conflicting, is_past
 from rig.reading.facts import IMPLIED, TIMES
 from rig.reading.lexicon import contrasting, in_order, opposites, stem, vocabulary
-from rig.reading.words import is_small
 from rig.scoring.texts.residue import PASSIVE, Residue
 
 
@@ -68,9 +67,6 @@ CARRYING = frozenset(("negation", "modal"))
 _DIGITS = re.compile(r"\d+")
 HELPERS = frozenset(("helper", "copula"))
 
-
-MAX_PAIRS = 100_000
-"""The most pairs of words that are checked for one containing the other."""
 
 Check = Callable[[Residue], Iterator[Finding]]
 
@@ -386,38 +382,6 @@ def omitted(found: Residue) -> Iterator[Finding]:
         if words and not other and (len(words) > 1 or found.is_plain):
             text = " ".join(atom.shown for atom in words)
             yield missing(text) if len(words) > 2 else unclear(f"only one says: {text}")
-
-
-def foreign(first: ReadText, second: ReadText) -> Finding:
-    """Compare texts in other languages by their words: the same ones, in an order that moves no name."""
-    atoms = [text.atoms for text in (first, second)]
-    bags = [sorted(atom.shown for atom in side if not is_small(atom.shown)) for side in atoms]
-    left = [
-        [word for word in bag if word not in other]
-        for bag, other in zip(bags, map(set, bags[::-1]), strict=True)
-    ]
-    is_short = len(left[0]) * len(left[1]) <= MAX_PAIRS
-    within = is_short and any(one in other or other in one for one in left[0] for other in left[1])
-    if left[0] and left[1] and not within:
-        return different(f"other word: {left[0][0]} is not {left[1][0]}")
-    if left[0] or left[1]:
-        return Finding(Meaning.UNCLEAR, f"only one says: {(left[0] or left[1])[0]}")
-    small = [Counter(atom.shown for atom in side if is_small(atom.shown)) for side in atoms]
-    capital = [{atom.shown for atom in side if atom.word.capital and not atom.word.first} for side in atoms]
-    rows = [[atom.shown for atom in side if atom.shown in capital[0] & capital[1]] for side in atoms]
-    if rows[0] != rows[1] or small[0] != small[1]:
-        return Finding(Meaning.UNCLEAR, "the small words and their order")
-    return Finding(Meaning.SAME, "the same words")
-
-
-def foreign_clause(found: Residue) -> Finding:
-    """Compare clauses in another language: they must have the same words, in any order."""
-    ones, others = found.left
-    if found.content[0] and found.content[1]:
-        return different(f"other word: {ones[0]} is not {others[0]}")
-    if ones or others:
-        return Finding(Meaning.UNCLEAR, f"only one says: {(ones or others)[0]}")
-    return Finding(Meaning.SAME, "the same words")
 
 
 CHECKS: dict[str, Check] = {

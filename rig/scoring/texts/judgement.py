@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, chain
 
-from rig.reading.characters import readable
-from rig.reading.clauses import Atom, AtomKind, Clause, ReadText, conflicting, read_parts, sentences
+from rig.calls import UNREAD
+from rig.reading.characters import bare, readable
+from rig.reading.clauses import Atom, AtomKind, Clause, ReadText, conflicting, read_parts
 from rig.reading.facts import Sort
+from rig.reading.times import is_in_part
 from rig.reading.typos import corrected
 from rig.reading.words import is_foreign, opened
 from rig.scoring.texts import checks
@@ -28,9 +30,15 @@ from rig.toolbox.spec import Text
 MAX_CLAUSES = 160
 """The most clauses that only one text has. With more, the texts are too different to be compared."""
 MAX_TEXT = 1_000_000
+LONG = 25
+"""The most words of a text that is as alike as its least passage; longer ones count as much as a whole."""
+LEAST = 1e-4
+"""The least likelihood that tells anything."""
 LONGEST_REASON = 100
 ORDERING = frozenset(("then", "before", "after"))
 """With one of these, the order of a list counts."""
+DAYS_TO_COME = frozenset((which, unit) for which in ("this", "next") for unit in ("weekday", "week", "day"))
+"""What a date elsewhere tells, too: this Friday. It tells neither how often nor which quarter."""
 LOOSE_LINKS = frozenset(("", "and", "so", "because", "though", "but", "plus"))
 """Clauses may be joined by these or by a full stop."""
 
@@ -38,12 +46,13 @@ LOOSE_LINKS = frozenset(("", "and", "so", "because", "though", "but", "plus"))
 @dataclass(frozen=True, slots=True)
 class Band:
     """The likeness from which wording is the same, and the one from which that is unclear. From `doubtful`,
-    not even a proven difference is clear.
+    not even a proven difference is clear. Long texts are the same from `long` on.
     """
 
     same: float
     unclear: float
     doubtful: float = math.inf
+    long: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +84,8 @@ class TextJudgement:
 Likeness = Callable[[Residue], float]
 """Returns how alike the remaining words of two clauses are, from 0 to 1."""
 SAME = TextJudgement(Meaning.SAME, 1.0)
+UNREAD_TEXT = TextJudgement(Meaning.UNCLEAR, 0.0, UNREAD)
+UNREAD_CLAUSE = Finding(Meaning.UNCLEAR, "in a language that is not read")
 TOO_LONG = TextJudgement(Meaning.UNCLEAR, 0.0, "not clear: too long to read")
 
 
@@ -109,9 +120,8 @@ def judge(
     bodies = corrected(*brought_together(*(part.body for part in parts)))
     parts = [part._replace(body=body) for part, body in zip(parts, bodies, strict=True)]
     first_text, second_text = (read_parts(part) for part in parts)
-    if not kind.place and any(all(map(is_foreign, sentences(body))) for body in bodies if body.strip()):
-        told = checks.foreign(first_text, second_text)
-        return SAME if told.meaning is Meaning.SAME else _found(told.meaning, 0.0, told.reason)
+    if any(is_foreign(body, is_name=kind.place) for body in bodies if body.strip()):
+        return SAME if bare(first) == bare(second) else UNREAD_TEXT
     whole = corrected(*brought_together(*map(readable, (first, second))))
     pairs = exchanged(*whole, kind.like == "task")
     least = [Finding(Meaning.UNCLEAR, f"{one} is not {other}") for one, other in pairs]
@@ -119,9 +129,16 @@ def judge(
     clauses = tuple(comparison.clauses())
     findings = [*around(first_text, second_text), *least, *comparison.findings]
     findings = [finding for finding in findings if finding.meaning is not Meaning.SAME]
+    if comparison.is_unread and all(one.meaning is Meaning.UNCLEAR or one.is_open for one in findings):
+        return replace(UNREAD_TEXT, clauses=clauses)
     if reader is not None:
         passages = comparison.passages()
-        value = least_alike((texts for one, *texts in passages if not one.is_same), reader, band.unclear)
+        is_long = max(len(body.split()) for body in bodies) > LONG
+        enough = 0.0 if is_long else band.unclear
+        value = least_alike((texts for one, *texts in passages if not one.is_same), reader, enough)
+        if is_long and value is not None and (whole_value := reader(*bodies)) is not None:
+            value = _between(value, whole_value)
+            band = replace(band, same=band.same if band.long is None else band.long)
         findings += [
             Finding(Meaning.UNCLEAR, one.findings[0].reason)
             for one, *_ in passages
@@ -139,6 +156,13 @@ def judge(
         if reason is not None:
             return _found(meaning, comparison.least, reason, clauses)
     return TextJudgement(Meaning.SAME, comparison.least, None, clauses)
+
+
+def _between(first: float, second: float) -> float:
+    """Return the likelihood whose log odds lie in the middle between those of two."""
+    odds = [max(one, LEAST) / max(1 - one, LEAST) for one in (first, second)]
+    middle = math.sqrt(odds[0] * odds[1])
+    return middle / (1 + middle)
 
 
 def _read(
@@ -180,6 +204,8 @@ class _Comparison:
     lists: list[Group] = field(default_factory=list)
     """Groups in which only the items of a list have changed places."""
     heads: set[tuple[str, ...]] = field(default_factory=set)
+    is_unread: bool = False
+    """Whether a clause in a language that nobody reads has other words."""
     is_told_elsewhere: bool = False
     """Whether other arguments, which no reader sees, say something that only one text says."""
 
@@ -285,6 +311,9 @@ class _Comparison:
 
     def _judged(self, group: Group, remains: Residue) -> Finding:
         """Return what a group of clauses means: the gravest finding about what remains."""
+        if any(is_foreign(text, is_name=self.kind.place) for text in self._shown(group)):
+            self.is_unread = self.is_unread or any(remains.left)
+            return UNREAD_CLAUSE if any(remains.left) else Finding(Meaning.SAME, "the same words")
         findings = list(self._structure(group, remains))
         if group.is_left_over and len(group.first) != len(group.second):
             # An extra clause says something more, however alike the rest is.
@@ -295,11 +324,10 @@ class _Comparison:
         for side in (0, 1):
             if tuple(atom.key for atom in remains.content[side]) in self.heads:
                 remains = remains.without(side, len(remains.content[side]))
-        remains = replace(remains, content=(self._new(remains.content[0]), self._new(remains.content[1])))
+        ones, others = remains.content
+        remains = replace(remains, content=(self._new(ones, others), self._new(others, ones)))
         findings += chain.from_iterable(check(remains) for check in checks.CHECKS.values())
         is_proven = any(finding.meaning is Meaning.DIFFERENT for finding in findings)
-        if not is_proven and not self.kind.place and any(map(is_foreign, self._shown(group))):
-            return checks.foreign_clause(remains)
         words = [[atom for atom in side if atom.fact is None] for side in remains.content]
         is_worded_otherwise = not is_proven and words[0] and words[1]
         if is_worded_otherwise and self.likeness is None:
@@ -316,19 +344,28 @@ class _Comparison:
             findings = [finding._replace(is_open=False) for finding in findings]
         return min(findings, key=_weight, default=Finding(Meaning.SAME, "nothing that matters remains"))
 
-    def _new(self, atoms: Sequence[Atom]) -> tuple[Atom, ...]:
-        """Return the atoms that the other arguments of the call do not have."""
-        new = tuple(atom for atom in atoms if not self._stands(atom))
+    def _new(self, atoms: Sequence[Atom], others: Sequence[Atom] = ()) -> tuple[Atom, ...]:
+        """Return the atoms that the other arguments of the call do not have. What `others`, the other text's
+        atoms, say otherwise stays: of "daily" and "weekly" neither is told by a date.
+        """
+        sorts = {atom.fact.sort for atom in others if atom.fact is not None}
+        new = tuple(
+            atom
+            for atom in atoms
+            if (atom.fact is not None and atom.fact.sort in sorts) or not self._stands(atom)
+        )
         self.is_told_elsewhere |= len(new) < len(atoms)
         return new
 
     def _stands(self, atom: Atom) -> bool:
         if atom.fact is None:
             return atom.sort is AtomKind.NAME and atom.key in self.elsewhere.stems
-        others = self.elsewhere.facts
-        told = atom.fact.sort in (Sort.RELATIVE, Sort.WHICH, Sort.PART)
-        dated = any(other.sort in (Sort.DAY, Sort.CLOCK) for other in others)
-        return (told and dated) or any(atom.fact.agrees(other) for other in others)
+        fact, others = atom.fact, self.elsewhere.facts
+        if fact.sort is Sort.PART:
+            return any(is_in_part(other, fact) for other in others)
+        dated = any(other.sort is Sort.DAY for other in others)
+        is_day = fact.sort is Sort.RELATIVE or (fact.sort is Sort.WHICH and fact.values <= DAYS_TO_COME)
+        return (is_day and dated) or any(fact.agrees(other) for other in others)
 
     def _structure(self, group: Group, found: Residue) -> Iterator[Finding]:
         """Compare the kind of sentence, and what joins the clauses."""

@@ -5,7 +5,7 @@ from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from rig import opening
-from rig.errors import RigError
+from rig.errors import DOWNLOAD, RigError
 
 _PORTS = {"http": 80, "https": 443}
 
@@ -67,6 +67,8 @@ class Address:
             return "127.0.0.1", "::1"
         if self.is_here or opening.is_allowed(self.host):
             return (self.host,)
+        if self.path.endswith(".gguf") or self.host.removeprefix("www.") in ("huggingface.co", "hf.co"):
+            raise RigError(f"{self}: is no server; {DOWNLOAD}")
         raise RigError(
             f"{self}: {self.host} is another machine, and prompts would leave this one;"
             f" --allow-host {self.host} allows that"

@@ -1,9 +1,9 @@
 """What can be wrong with a server's answer, and the reasons that servers give."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
+from rig.budget import parse_json
 from rig.calls import Json
 from rig.errors import ErrorKind
 
@@ -65,7 +65,7 @@ def message_of(body: bytes) -> str:
 def parsed(body: bytes) -> Json:
     """Return the value of a JSON text. Raises ServerFault."""
     try:
-        value: Json = json.loads(body)
+        value: Json = parse_json(body)
         return value
     except (ValueError, RecursionError) as error:
         begin = body[:60].decode("utf-8", "replace")

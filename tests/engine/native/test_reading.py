@@ -1,7 +1,10 @@
 """What is read of answers in a model's own form, with a grammar and without."""
 
+from contextlib import suppress
+
 import pytest
 from native_known import known
+from patience import in_a_moment
 from rig_form import rig_format
 
 from rig.calls import Call
@@ -11,7 +14,7 @@ from rig.engine.formats.detection import family_native
 from rig.engine.formats.form import NativeFormat
 from rig.engine.formats.salvage import AnswerError
 from rig.engine_options import GrammarArm
-from rig.models import ToolDoc
+from rig.models import LEAKED, OWN, ToolDoc
 from rig.plugins import registered
 
 PARAMETERS = {
@@ -46,7 +49,13 @@ def form(name: str, grammar: GrammarArm = "json", **choices: str) -> NativeForma
         ("json in tags", "Good morning.", [], "Good morning.", ""),
         ("json in tags", HERMES.replace("\n", ""), [PARIS], "", "other white space"),
         ("json in tags", HERMES.replace(": ", ":"), [PARIS], "", "other white space"),
-        ("json in tags", HERMES.removesuffix("\n</tool_call>"), [PARIS], "", "not closed"),
+        (
+            "json in tags",
+            HERMES.removesuffix("\n</tool_call>"),
+            [PARIS],
+            "",
+            "leaked: <tool_call> without its end",
+        ),
         ("json in tags", f"{HERMES}\nThere.", [PARIS], "", "words after the calls"),
         (
             "json in tags",
@@ -60,16 +69,16 @@ def form(name: str, grammar: GrammarArm = "json", **choices: str) -> NativeForma
             '```json\n{"name": "get_weather", "parameters": {"city": "Paris"}}\n```',
             [PARIS],
             "",
-            "another form, fenced, name/parameters",
+            "leaked: fenced JSON",
         ),
         (
             "json in tags",
             '<function=get_weather>{"city": "Paris"}</function>',
             [PARIS],
             "",
-            "another form, <function=>",
+            "leaked: <function=…>",
         ),
-        ("a tag for each", HERMES, [PARIS], "", "another form, <tool_call>, name/arguments"),
+        ("a tag for each", HERMES, [PARIS], "", "leaked: <tool_call>"),
         (
             "a tag for each",
             "<tool_call>\n<function=get_weather>\n<parameter=city>\nParis\n</parameter>\n</function>\n</tool_call>"
@@ -90,7 +99,7 @@ def form(name: str, grammar: GrammarArm = "json", **choices: str) -> NativeForma
             f"I think.</think>{HERMES}",
             [PARIS],
             "",
-            "another form, <tool_call>, name/arguments",
+            "leaked: <tool_call>",
         ),
         ("one bare object", '{"name": "get_weather", "parameters": {"city": "Paris"}}', [PARIS], "", ""),
         (
@@ -102,7 +111,13 @@ def form(name: str, grammar: GrammarArm = "json", **choices: str) -> NativeForma
         ),
         ("as Python", '<|begin|>[get_weather(city="Paris")]<|finish|>', [PARIS], "", ""),
         ("as Python", "<|begin|>[get_weather(city='Paris')]<|finish|>", [PARIS], "", ""),
-        ("a list with ids", '[TOOL_CALLS][{"name": "log_out", "arguments": {}}]', [OUT], "", "not closed"),
+        (
+            "a list with ids",
+            '[TOOL_CALLS][{"name": "log_out", "arguments": {}}]',
+            [OUT],
+            "",
+            "leaked: [TOOL_CALLS] without its end",
+        ),
         ("a bare list", 'I look [1]. [get_weather(city="Paris")]', [PARIS], "I look [1].", ""),
         ("a bare list", "See [1] and [it].", [], "See [1] and [it].", ""),
     ],
@@ -112,7 +127,8 @@ def test_an_answer_without_a_grammar_is_read_and_what_was_overlooked_is_said(
 ) -> None:
     found = form(name, "none").read(text)
     assert (list(found.calls), found.content) == (calls, content)
-    assert found.salvage.startswith(salvage) if salvage else not found.salvage
+    told = found.salvage or found.form.removeprefix(OWN)
+    assert told.startswith(salvage) if salvage else not told
 
 
 @pytest.mark.parametrize(
@@ -126,14 +142,10 @@ def test_an_answer_without_a_grammar_is_read_and_what_was_overlooked_is_said(
         ),
         ('<tool_call>\n{"name": "get_weather", "arguments": {"city": 7}}\n</tool_call>', "7 is not of type"),
         ("<tool_call>\nget_weather\n</tool_call>", "is missing"),
-        ("", "nothing was said"),
     ],
 )
 @pytest.mark.parametrize("grammar", ["none", "json"])
 def test_a_broken_call_is_no_reply(text: str, fault: str, grammar: GrammarArm) -> None:
-    if not text and grammar == "json":
-        assert form("json in tags", grammar).read(text) == Reading()
-        return
     with pytest.raises(AnswerError, match=fault):
         form("json in tags", grammar).read(text)
 
@@ -176,7 +188,8 @@ def test_other_values_in_tags_are_read_by_their_type(name: str, raw: str, value:
 def test_thoughts_are_read_apart() -> None:
     opened = form("opened thinking")
     call = '<tool_call>get_weather{"city": "Paris"}</tool_call>'
-    assert opened.read(f"Paris, I think.\n</think>\n\n{call}") == Reading((PARIS,), "", "Paris, I think.")
+    thoughtful = Reading((PARIS,), "", "Paris, I think.", form=OWN)
+    assert opened.read(f"Paris, I think.\n</think>\n\n{call}") == thoughtful
     assert opened.reasoning("Paris, I th") == "Paris, I th"
     free = form("thinking")
     assert free.read("<think>Hm.</think>\n\nGood morning.") == Reading((), "Good morning.", "Hm.")
@@ -189,8 +202,46 @@ def test_thoughts_are_read_apart() -> None:
 )
 @pytest.mark.parametrize("name", ["json in tags", "a tag for each", "as Python", "one bare object"])
 def test_hostile_text_is_read_in_a_moment(name: str, text: str) -> None:
-    with pytest.raises(AnswerError):
-        form(name, "none").read(text)
+    with in_a_moment(), suppress(AnswerError):
+        assert not form(name, "none").read(text).calls
+
+
+FENCED = '```json\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n```'
+
+
+@pytest.mark.parametrize("grammar", ["none", "json"])
+def test_a_leaked_call_is_carried_out_or_taken_for_words(grammar: GrammarArm) -> None:
+    lenient = form("json in tags", grammar).read(FENCED)
+    assert (lenient.calls, lenient.form) == ((PARIS,), f"{LEAKED}fenced JSON")
+    strict = form("json in tags", grammar, leaked="strict").read(FENCED)
+    assert (strict.calls, strict.content, strict.form) == ((), FENCED, f"{LEAKED}fenced JSON")
+
+
+def test_a_leaked_call_that_no_tool_accepts_is_wrong_and_still_named() -> None:
+    wrong = FENCED.replace('"Paris"', "7")
+    with pytest.raises(AnswerError, match="7 is not of type") as raised:
+        form("json in tags").read(wrong)
+    assert raised.value.form == f"{LEAKED}fenced JSON"
+    assert form("json in tags", leaked="strict").read(wrong).form == f"{LEAKED}fenced JSON"
+
+
+def test_a_call_within_thoughts_is_seen_where_nothing_follows_them() -> None:
+    thoughtful = form("thinking")
+    call = thoughtful.write([]) or "".join(span.text for span in thoughtful.spans(PARIS))
+    found = thoughtful.read(f"<think>I look. {call}</think>")
+    assert (found.calls, found.form) == ((PARIS,), f"{LEAKED}within the thoughts")
+    assert thoughtful.read(f"<think>I look. {call}</think>Good morning.").calls == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "begun"),
+    [
+        ('<tools>\n{"name": "get_weather", "parameters": {"type": "object"}}\n</tools>', "<tools>"),
+        ('<{{"name": "get_weather", "arguments": {"ci', "JSON"),
+    ],
+)
+def test_a_reply_that_begins_like_a_call_is_named(text: str, begun: str) -> None:
+    assert form("json in tags").read(text).form == f"broken: {begun}"
 
 
 def test_a_template_that_has_no_tools_says_so() -> None:

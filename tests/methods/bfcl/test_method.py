@@ -445,3 +445,36 @@ def test_the_truth_names_what_is_required_where_it_might_also_be_left_out(
     [entry] = [entry for entry in data.load(checkout) if entry.suite == "live_parallel"]
     assert [call.arguments for call in entry.answer()] == [{"a": 5}]
     assert rig("check", checkout).code == 0
+
+
+def test_an_entry_without_functions_counts_where_nothing_is_to_be_called(
+    rig: Callable[..., Any], tmp_path: Path
+) -> None:
+    file = tmp_path / "BFCL_v4_live_irrelevance.json"
+    entries = [{"id": f"live_irrelevance_{n}", "question": ASK, "function": [ADD] * n} for n in range(2)]
+    file.write_text("\n".join(map(json.dumps, entries)))
+    loaded = data.load(file)
+    assert (len(loaded), loaded.faults) == (2, ())
+    assert tools_of(loaded[0].functions, "python", BfclSettings()) == ()
+    assert score_output(loaded[0], [], BfclSettings()).counts["correct"] == 1
+    assert score_output(loaded[0], [{"math.add": {"a": 1}}], BfclSettings()).counts["correct"] == 0
+    done = rig("run", "oracle", "--suite", file, "--display", "none", "--json")
+    assert (done.code, done.json["arms"][0]["live_irrelevance"]) == (0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("values", "fits"), [([1], True), ([1, "1"], True), (["1", 1], True), (["1"], False), ([[1]], False)]
+)
+def test_a_truth_of_another_type_than_its_schema_is_a_fault(
+    rig: Callable[..., Any], checkout: Path, values: list[Any], fits: bool
+) -> None:
+    answers = checkout / "possible_answer" / "BFCL_v4_simple_python.json"
+    answers.write_text(
+        json.dumps(
+            {"id": "simple_python_0", "ground_truth": [{"math.add": {"a": values, "b": [""], "how": [""]}}]}
+        )
+    )
+    done = rig("check", checkout / "BFCL_v4_simple_python.json")
+    told = "simple_python_0: math.add: a: no allowed value is of the declared type integer" in done.out
+    assert told == (not fits)
+    assert done.code == (not fits)

@@ -72,7 +72,7 @@ LEFT_OUT = {
     "the middle of a conversation": row("2", initial_state={"message_history": [{"role": "user"}]}),
     "it needs a judge": row("3", criteria={"reward_basis": ["DB", "NL_ASSERTION"]}),
     "it needs words to a user": row("4", criteria={"communicate_info": ["x"]}),
-    "nothing in it can be judged": row("5", criteria={"actions": []}),
+    "nothing in it can be judged": row("5", criteria={"actions": None}),
     "evaluation_criteria": {"id": "6", "ticket": "x"},
 }
 
@@ -240,6 +240,30 @@ def test_data_is_merged_into_the_database(checkout: Path) -> None:
     task = METHOD.parse({**row("1", initial_state=start), "domain": "mock"}, "here", "mock")
     world = task.begin(domain(str(checkout.parents[3]), "mock", "manual"))
     assert world._kit("assistant").db["room"] == {"window": 1, "door": 3}
+
+
+def test_where_nothing_is_to_be_written_an_idle_agent_succeeds(checkout: Path) -> None:
+    task = METHOD.parse({**row("1", criteria={"actions": []}), "domain": "mock"}, "here", "mock")
+    assert success(task)
+    assert not success(task, ON)
+
+
+def test_the_checkout_sets_up_the_task(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its versions differ in where the two databases are after initial data for one of them."""
+    place = domain(str(checkout.parents[3]), "mock", "manual")
+
+    def at_one_object(
+        environment: Any, initialization_data: Any, initialization_actions: Any, message_history: Any
+    ) -> None:
+        environment.tools.update_db(initialization_data.agent_data)
+        environment.user_tools.db = environment.tools.db
+
+    monkeypatch.setattr(type(place.pristine), "set_state", at_one_object)
+    start = {"initialization_data": {"agent_data": {"lamp": True}}}
+    task = METHOD.parse({**row("1", initial_state=start), "domain": "mock"}, "here", "mock")
+    world = task.begin(place)
+    assert world._kit("user").db is world._kit("assistant").db
+    assert world._kit("user").db["lamp"] is True
 
 
 def test_loading_a_domain_leaves_no_trace_in_the_process(checkout: Path) -> None:

@@ -25,10 +25,10 @@ def client(tmp_path: Path) -> Iterator[Callable[..., McpClient]]:
     """Starts the scripted server, and ends all of them."""
     clients: list[McpClient] = []
 
-    def start(*words: str, seconds: float = 20.0) -> McpClient:
+    def start(*words: str, seconds: float = 20.0, start_seconds: float = 60.0) -> McpClient:
         command = [sys.executable, str(SCRIPT), *words]
         environment = {"HOME": str(tmp_path / "0" / "home"), "TMPDIR": str(tmp_path)}
-        clients.append(McpClient(command, tmp_path, environment, seconds))
+        clients.append(McpClient(command, tmp_path, environment, seconds, start_seconds))
         return clients[-1]
 
     yield start

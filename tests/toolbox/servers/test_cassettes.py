@@ -1,6 +1,7 @@
 """What servers answered is played again without them: the same bytes, and nothing that was not said."""
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -166,3 +167,58 @@ def test_damaged_cassettes(tmp_path: Path, text: str, fault: str) -> None:
 def test_replay_needs_a_cassette(box: Box) -> None:
     with pytest.raises(RigError, match="rig tools record"):
         find_toolbox(str(box()), ServerUse("replay"))
+
+
+def cassette_of(folder: Path, *lines: str) -> Path:
+    path = folder / CASSETTE
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return path
+
+
+def call_line(result: Any = None, **more: Any) -> str:
+    call = {"kind": "call", "server": "scripted", "tool": "echo", "arguments": {"text": "a"}}
+    return json.dumps({**call, "result": result or {"content": []}, **more})
+
+
+SERVER = json.dumps({"kind": "server", "v": 1, "name": "scripted", "tools": []})
+
+
+def test_thousands_of_answers_to_one_call_take_linear_time(tmp_path: Path) -> None:
+    answers = [
+        call_line({"content": [{"type": "text", "text": f"{number} {'x' * 500}"}]}) for number in range(6_000)
+    ]
+    path = cassette_of(tmp_path, SERVER, *answers, *answers)
+    began = time.process_time()
+    cassette = Cassette.read(path)
+    assert time.process_time() - began < 8
+    assert len(cassette.calls) == 6_000
+    for again, text in ((0, "0 "), (5_999, "5999 "), (10**6, "5999 ")):
+        found = cassette.find("scripted", "echo", {"text": "a"}, "", again)
+        assert found is not None
+        assert found.answer["result"]["content"][0]["text"].startswith(text)
+
+
+@pytest.mark.parametrize("levels", [100, 195, 210, 490, 5_000, 100_000])
+def test_a_deep_line_is_played_or_refused_in_one_line(box: Box, play: Play, levels: int) -> None:
+    folder = box()
+    deep = '{"content": [], "structuredContent": ' + "[" * levels + "]" * levels + "}"
+    line = call_line("deep", before=None).replace('"deep"', deep)
+    listing = {"name": "echo", "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}}}
+    server = json.dumps({"kind": "server", "v": 1, "name": "scripted", "tools": [listing]})
+    path = cassette_of(folder, server, line)
+    if levels > 200:
+        with pytest.raises(RigError, match=r"line 2: (nested|not JSON)"):
+            Cassette.read(path)
+        return
+    outcome = play(folder, ServerUse("replay")).execute(Call("echo", {"text": "a"})).outcome
+    assert json.dumps(outcome.response) == "[" * levels + "]" * levels
+
+
+@pytest.mark.parametrize("tools", ["", ', "tools": []'])
+def test_a_server_line_without_tools_has_none(box: Box, tools: str) -> None:
+    folder = box()
+    cassette_of(folder, f'{{"kind": "server", "v": 1, "name": "scripted"{tools}}}', call_line())
+    with pytest.raises(RigError) as refused:
+        find_toolbox(str(folder), ServerUse("replay"))
+    assert "\n" not in str(refused.value)
+    assert CASSETTE in str(refused.value)

@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import subprocess
 import sys
 import time
@@ -17,7 +18,8 @@ from rig.calls import Call, Outcome
 from rig.errors import RigError
 from rig.toolbox import state
 from rig.toolbox.folder import find_toolbox
-from rig.toolbox.isolation import confined, without_network, writes_elsewhere
+from rig.toolbox.isolation import confined, sandbox
+from rig.toolbox.server_world import Servers
 from rig.toolbox.servers import ServerUse, _declared, servers_of
 from rig.toolbox.spec import Unavailable
 from rig.toolbox.toolbox import Simulator
@@ -96,7 +98,24 @@ def test_a_call_at_which_a_server_dies_changes_nothing(play: Play) -> None:
     assert fails(simulator, "die") == "die needs the argument code."
     assert "gave no answer" in fails(simulator, "die", code=1)
     assert does(simulator, "read", path="data/a.txt") == "before"
-    assert does(simulator, "die_once") == "alive"
+
+
+def test_a_server_that_dies_once_is_asked_again(
+    box: Box, play: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deadly = box() / "deadly"
+    deadly.touch()
+    start, starts = Servers.start, []
+
+    def counted(self: Servers, *arguments: Any) -> Any:
+        starts.append(arguments)
+        if len(starts) == 3:  # after the one that lists the tools
+            deadly.unlink()
+        return start(self, *arguments)
+
+    monkeypatch.setattr(Servers, "start", counted)
+    assert does(play(deadly.parent), "die_once") == "alive"
+    assert len(starts) == 3
 
 
 def test_a_killed_server_is_started_again(play: Play) -> None:
@@ -139,6 +158,21 @@ def test_more_than_a_state_may_hold_is_refused(play: Play, monkeypatch: pytest.M
     assert not (place(simulator) / "state" / "filler-5").exists()
 
 
+@pytest.mark.parametrize("restart", ["turn", "never"])
+def test_a_server_that_digs_blocks_nobody(play: Play, restart: str) -> None:
+    simulator = play(restart=restart)
+    start = simulator.snapshot()
+    for _ in range(2):
+        assert "Refused, and undone: its folders lie deeper than 64 levels" in fails(
+            simulator, "dig", levels=3_000
+        )
+        assert does(simulator, "read", path="data/a.txt") == "hello\n"
+    assert does(simulator, "dig", levels=10) == "10"
+    simulator.restore(start)
+    does(simulator, "echo", text="")
+    assert [path.name for path in (place(simulator) / "state").iterdir()] == ["data"]
+
+
 def test_links_are_kept_and_never_followed(play: Play, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -168,23 +202,26 @@ def test_a_server_has_its_own_environment_and_no_network(play: Play, monkeypatch
     assert (found["GIVEN"], found["FROM"], found["PLACE"]) == ("yes", "by name", "/state/data")
     assert found["GIT_AUTHOR_DATE"] == "@1740992400 +0000"
     assert found["HOME"] == "/state"
-    if without_network() is not None:
+    if "network" not in sandbox(network=False)[1]:
         assert does(simulator, "connect") == ["lo"]
 
 
 def test_limits_hold_in_whatever_shell_there_is(tmp_path: Path) -> None:
-    command = confined(("/bin/sh", "-c", "ulimit -f; ulimit -c"), tmp_path, network=True)
+    command = confined(("/bin/sh", "-c", "ulimit -f; ulimit -c"), (tmp_path,), network=True)
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
     assert (done.stdout.split()[1], done.stderr) == ("0", "")
     assert done.stdout.split()[0] in ("2097152", "1048576")
 
 
 def test_a_server_writes_to_its_own_files_alone(play: Play, tmp_path: Path) -> None:
-    if writes_elsewhere():
+    if "writes" in sandbox(network=False)[1]:
         pytest.skip("this system does not keep servers from writing elsewhere")
     simulator = play()
     outside = tmp_path / "outside.txt"
-    assert "Read-only" in fails(simulator, "write", path=str(outside), text="x")
+    for path in ("/outside.txt", "/etc/outside.txt", f"{Path.home()}/outside.txt", "/proc/sys/vm/swappiness"):
+        failure = fails(simulator, "write", path=path, text="x")
+        assert re.search("Read-only|No such file|denied", failure), path
+    simulator.execute(Call("write", {"path": str(outside), "text": "x"}))
     assert does(simulator, "write", path="/state/data/in.txt", text="x")
     assert not outside.exists()
 
@@ -197,7 +234,7 @@ def test_nothing_is_left_of_a_server(play: Play) -> None:
     family = [process, *process.children(recursive=True)]
     world.close()
     _, alive = psutil.wait_procs(family, 5)
-    assert without_network() is None or alive == []
+    assert "processes" in sandbox(network=False)[1] or alive == []
 
 
 def _vandal(simulator: Simulator, calls: int, seed: int) -> None:
@@ -241,11 +278,11 @@ def test_a_vandal_leaks_nothing_into_the_next_turn(play: Play, calls: int) -> No
 
 
 def test_a_name_that_rig_gave_can_be_a_tools_own() -> None:
-    listed = {"one": [{"name": name, "inputSchema": {}} for name in ("a b", "a:b", "a_b_2", "a_b")]}
+    listed = {"one": [{"name": name, "inputSchema": {}} for name in ("a b", "a\tb", "a_b_2", "a_b")]}
     tools = _declared(Path("here"), listed).tools
     assert [(tool.name, tool.tool) for tool in tools] == [
         ("a_b", "a b"),
-        ("a_b_2", "a:b"),
+        ("a_b_2", "a\tb"),
         ("a_b_2_2", "a_b_2"),
         ("a_b_3", "a_b"),
     ]
@@ -331,7 +368,7 @@ def test_other_peoples_forms_of_mcp_json(box: Box) -> None:
     (folder / "mcp.json").write_text(
         json.dumps({"servers": {"it": {"url": "https://x"}}, "x": {"command": 1}})
     )
-    with pytest.raises(RigError, match="needs a command"):
+    with pytest.raises(RigError, match="needs a command and speaks over stdio"):
         find_toolbox(str(folder))
 
 
@@ -339,7 +376,7 @@ def test_what_can_change_an_answer_is_in_the_fingerprint(box: Box) -> None:
     folder = box()
     first = find_toolbox(str(folder))
     assert first.fingerprint.keys() == {
-        *("servers", "server_network", "server_writes", "listing_sha256", "state_sha256")
+        *("servers", "server_network", "server_writes", "server_reads", "listing_sha256", "state_sha256")
     }
     (folder / "data" / "b.txt").write_text("more")
     second = find_toolbox(str(folder))

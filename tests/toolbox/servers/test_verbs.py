@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -21,6 +22,8 @@ from rig.methods.scripted import called, replied
 from rig.methods.tooltalk.method import METHOD
 from rig.tasks import PlayedTurn, Step
 from rig.toolbox.cassette import NOT_RECORDED
+from rig.toolbox.folder import find_toolbox
+from rig.toolbox.servers import servers_of
 
 SCRIPT = Path(__file__).parents[2] / "support" / "mcp_server.py"
 Box = Callable[..., Path]
@@ -264,3 +267,63 @@ def test_no_verb_starts_a_command_that_a_store_names(rig: Rig, box: Box, tmp_pat
         refused = rig(*verb, *store)
         assert (refused.code, "only if you name it" in refused.err) == (2, True), refused.err
     assert not opened.exists()
+
+
+def test_recording_shows_each_answer_and_flags_what_looks_like_an_error(rig: Rig, box: Box) -> None:
+    calls = "".join(
+        f"    - {call}\n"
+        for call in (
+            "echo: {text: 'fine'}",
+            "echo: {text: 'Access denied - path outside allowed directories'}",
+            "echo: {text: 'Error: only SELECT'}",
+            'echo: {text: \'{"error": "no such user"}\'}',
+            "echo: {text: 'no errors in 3 files'}",
+            "fail: {text: 'no luck'}",
+            "echo: {text: '\\e[31mred'}",
+        )
+    )
+    folder = box(conversations={"a": f"- user: Do it.\n  calls:\n{calls}"})
+    done = rig("check", "--toolbox", folder, "--record")
+    lines = done.out.splitlines()
+    assert lines[:6] == [
+        "a: echo: fine",
+        "a: echo: looks like an error: Access denied - path outside allowed directories",
+        "a: echo: looks like an error: Error: only SELECT",
+        'a: echo: looks like an error: {"error": "no such user"}',
+        "a: echo: no errors in 3 files",
+        "a: fail: fails: no luck",
+    ]
+    assert "\x1b" not in lines[6]
+    assert lines[7].startswith("recorded ")
+    again = rig("check", "--toolbox", folder, "--record")
+    assert not again.out.startswith("a: ")
+    shown = json.loads(rig("check", "--toolbox", folder, "--record", "--json").out)
+    assert isinstance(shown, list)
+
+
+def test_an_answer_too_deep_to_be_read_again_is_not_recorded(rig: Rig, box: Box) -> None:
+    deep = "[" * 100 + "]" * 100
+    for ending, text in (
+        ("yaml", f"- user: Do it.\n  calls:\n    - echo: {{text: '{deep}'}}\n"),
+        ("json", json.dumps([{"user": "Do it.", "calls": [{"echo": {"text": deep}}]}])),
+    ):
+        folder = box(ending)
+        (folder / "conversations").mkdir()
+        file = folder / "conversations" / f"a.{ending}"
+        file.write_text(text)
+        refused = rig("check", "--toolbox", folder, "--record")
+        assert refused.code == 2, refused.out
+        assert re.fullmatch(r"rig: .*(nested deeper than|cannot be added to).*\n", refused.err), refused.err
+        assert file.read_text() == text
+
+
+def test_the_folder_of_a_server_is_not_hidden(
+    box: Box, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some servers refuse every path with a hidden part, and their refusal would be recorded."""
+    hidden = tmp_path / ".hidden"
+    hidden.mkdir()
+    monkeypatch.setattr("rig.toolbox.servers.gettempdir", lambda: str(hidden))
+    servers = servers_of(find_toolbox(str(box())))
+    assert servers is not None
+    assert "/." not in str(servers.own_folder())

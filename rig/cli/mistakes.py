@@ -1,0 +1,93 @@
+"""What to type instead: click's messages say what is wrong, and these also what would be right."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+_MEANT: Mapping[str, str] = {
+    "RUN": "`latest`, or a run that `rig runs` lists",
+    "MODEL": "a name that `rig models list` shows, or the path of a .gguf file",
+    "NAME|DIR": "the name of a toolbox, or the path of its folder",
+    "POLICY": "a file of conditions; `rig docs ci` has one",
+    "FILE": "the path of a file",
+    "DIR": "the path of a folder",
+    "NAME": "a name of your choice",
+}
+"""What the arguments of verbs are, by the first words of how help names them."""
+
+_OTHERS: Mapping[str, str] = {
+    **dict.fromkeys(("eval", "evaluate", "start", "test", "benchmark", "play"), "run"),
+    **dict.fromkeys(("list", "ls", "ps", "status"), "runs"),
+    **dict.fromkeys(("results", "result", "view", "log", "logs", "inspect"), "show"),
+    **dict.fromkeys(("diff", "cmp"), "compare"),
+    **dict.fromkeys(("pull", "download", "get", "fetch"), "models pull"),
+    **dict.fromkeys(("resume", "continue"), "run --resume"),
+    **dict.fromkeys(("new", "init", "create"), "suites new"),
+    **dict.fromkeys(("settings", "set"), "config"),
+    **dict.fromkeys(("mcp", "tool"), "tools"),
+    "help": "--help",
+    "version": "--version",
+    "html": "report",
+}
+"""What other tools call what rig has, and its name here."""
+
+
+_EXTRA: Mapping[str, str] = {
+    "rig config": "; it only shows settings: write them into rig.toml, as `rig config --help` has it",
+    "rig runs": "; `rig show RUN` shows a run, and `rig export RUN` exports one",
+}
+"""What to do instead of giving verbs more arguments than they take."""
+
+
+def elsewhere(name: str) -> str:
+    """Return how rig calls what other tools call so, as part of a message; empty if it has none."""
+    return f" (did you mean `rig {_OTHERS[name]}`?)" if name in _OTHERS else ""
+
+
+def explained(error: click.ClickException) -> str:
+    """Return click's message with what to type; its own words if there is nothing to add."""
+    message = " ".join(error.format_message().split())
+    if not isinstance(error, click.UsageError) or error.ctx is None:
+        return message
+    path = error.ctx.command_path
+    if isinstance(error, click.MissingParameter) and error.param is not None:
+        return f"{message.removesuffix('.')} of `{path}`: {_needed(error.param, error.ctx)}"
+    if isinstance(error, click.BadParameter) and error.param is not None:
+        value = message.partition(": ")[2].partition(" is not a valid ")[0]
+        wanted = _number(error.param.type)
+        if wanted and " is not a valid " in message:
+            words = "".join(f" or {word}" for word in getattr(error.param.type, "words", ()))
+            return f"{_flag(error.param)} takes {wanted}{words}, not {value}"
+        return message
+    help_of_it = f"; `{path} --help` lists what it takes"
+    if isinstance(error, click.NoSuchOption):
+        return f"{message.removesuffix('.')}{help_of_it}"
+    if "unexpected extra argument" in message:
+        return f"{message.removesuffix('.')}{_EXTRA.get(path, help_of_it)}"
+    return message
+
+
+def _needed(parameter: click.Parameter, context: click.Context) -> str:
+    """Return what a parameter takes."""
+    if isinstance(parameter.type, click.Choice):
+        return f"one of {', '.join(map(str, parameter.type.choices))}"
+    name = parameter.make_metavar(context) if isinstance(parameter, click.Argument) else ""
+    meant = next((text for start, text in _MEANT.items() if name.startswith(start)), "")
+    return meant or f"`{context.command_path} --help` says what it takes"
+
+
+def _flag(parameter: click.Parameter) -> str:
+    is_option = isinstance(parameter, click.Option)
+    return max(parameter.opts, key=len) if is_option else parameter.make_metavar(click.get_current_context())
+
+
+def _number(kind: "click.ParamType[Any]") -> str:
+    """Return which numbers a type takes, in words; empty if it takes others than numbers."""
+    if isinstance(kind, click.IntRange | click.FloatRange):
+        noun = "a whole number" if isinstance(kind, click.IntRange) else "a number"
+        if kind.min is not None and kind.max is not None:
+            return f"{noun} from {kind.min} to {kind.max}"
+        least = "" if kind.min is None else f" {'above' if kind.min_open else 'from'} {kind.min}"
+        return f"{noun}{least}{'' if kind.min is None or kind.min_open else ' on'}"
+    return {"integer": "a whole number", "float": "a number, such as 0.5"}.get(kind.name, "")

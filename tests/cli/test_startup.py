@@ -1,0 +1,54 @@
+"""Help, completion and the list of runs load little, so that they answer at once."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.shell_completion import ShellComplete
+
+from rig.cli import cli
+
+HEAVY = {"rig.scoring", "rig.toolbox", "rig.compare.arms", "rig.methods.base", "torch", "textual"}
+
+
+def loaded(*arguments: object) -> set[str]:
+    """Run a verb in a process of its own and return the modules that it loaded."""
+    script = """
+import sys
+from rig.cli import main
+try:
+    main(sys.argv[1:])
+finally:
+    print(*sys.modules, sep="\\n")
+"""
+    command = [sys.executable, "-c", script, *map(str, arguments)]
+    return set(subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines())
+
+
+@pytest.mark.parametrize("verb", ["run", "show", "runs", "watch", "check", "doctor"])
+def test_help_loads_nothing_that_plays(verb: str) -> None:
+    modules = loaded(verb, "--help")
+    assert "rig.cli.verbs" in modules
+    assert modules & {*HEAVY, "numpy", "sqlite_utils"} == set()
+
+
+def test_the_list_of_runs_loads_the_store_alone(tmp_path: Path) -> None:
+    modules = loaded("runs", "--runs", tmp_path / "runs.sqlite")
+    assert "rig.store" in modules
+    assert modules & {*HEAVY, "pydantic"} == set()
+
+
+@pytest.mark.parametrize(
+    ("words", "typed", "offered"),
+    [
+        (("run", "--suite"), "", {"easy", "hard", "dynamic", "queries", "medium", "all"}),
+        (("run", "--suite"), "ea", {"easy"}),
+        (("run", "--toolbox"), "too", {"tooltalk"}),
+        (("run", "--method"), "bfcl", {"bfcl", "bfcl-memory", "bfcl-turns"}),
+        (("leaderboard", "--suite"), "h", {"hard"}),
+    ],
+)
+def test_names_are_completed(words: tuple[str, ...], typed: str, offered: set[str]) -> None:
+    complete = ShellComplete(cli, {}, "rig", "_RIG_COMPLETE")
+    assert {item.value for item in complete.get_completions(list(words), typed)} == offered
