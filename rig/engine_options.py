@@ -1,7 +1,6 @@
 """The engine's part of the table of options (`rig.options`): how a model is run."""
 
 import itertools
-import json
 import re
 from collections.abc import Iterable
 from contextlib import suppress
@@ -9,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from rig.budget import parse_json
 from rig.calls import Json, JsonObject
 from rig.errors import RigError
 from rig.meters import available_cores
@@ -324,7 +324,7 @@ def arms_of(texts: Iterable[str | None]) -> list[str | None]:
 def typed(text: str) -> Json:
     """Return a value as JSON if it is a truth value, a number, null or in quotes; else it is a text."""
     with suppress(ValueError):
-        value: Json = json.loads(text) if _TYPED.fullmatch(text) else text
+        value: Json = parse_json(text) if _TYPED.fullmatch(text) else text
         return value
     return text
 
