@@ -25,7 +25,7 @@ RANKS = {
     "rig.files": (0, 2),
     "rig.opening": (0, 1),
     "rig.plugins": (0, 1),
-    "rig.calls": (0, 1),
+    "rig.calls": (0, 0),
     "rig.meters": (0, 1),
     "rig.models": (0, 2),
     "rig.option": (0, 1),

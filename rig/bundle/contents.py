@@ -22,9 +22,9 @@ from rig.bundle.archive import (
     reading,
     write,
 )
+from rig.bundle.built import built_for
 from rig.bundle.wheels import Wheel, wheels
 from rig.calls import JsonObject
-from rig.engine.built import built_for
 from rig.engine.files.adapters import inspect_adapter
 from rig.engine.files.fetch import run_pip
 from rig.engine.files.registry import load_registry, resolve

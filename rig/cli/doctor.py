@@ -177,7 +177,7 @@ def _libraries() -> Iterator[Symptom]:
 
 
 def _llama_cpp() -> Iterator[Symptom]:
-    from rig.engine.built import built_for
+    from rig.bundle.built import built_for
 
     try:
         build = built_for()

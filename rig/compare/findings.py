@@ -302,10 +302,21 @@ class Comparison:
         return {pair.arm: pair.verdict for pair in self.pairs}
 
     def __repr__(self) -> str:
-        return brief.as_text(self)
+        return brief.as_text(*self._in_brief())
 
     def _repr_html_(self) -> str:
-        return brief.as_html(self)
+        return brief.as_html(*self._in_brief())
+
+    def _in_brief(self) -> tuple[str, brief.Table]:
+        """Return the decision and a table with its header: rate, difference and verdict of each arm."""
+        metric, pairs = self.metric, {pair.arm: pair for pair in self.pairs}
+        rows: list[Sequence[str]] = [("arm", metric.noun, "points more or less", "verdict")]
+        for arm in self.arms:
+            pair = pairs.get(arm.label)
+            difference = brief.in_words(metric, pair.differences[metric.name]) if pair else ""
+            verdict = pair.verdict.text if pair else "baseline"
+            rows.append((arm.label, brief.in_words(metric, arm.rates[metric.name]), difference, verdict))
+        return (self.recommendation.text() if self.recommendation else ""), rows
 
     def to_dicts(self) -> list[JsonObject]:
         """Return a flat row for each arm and metric, as dataframes take them: the rate, and the difference

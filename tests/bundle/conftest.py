@@ -9,9 +9,9 @@ from bundles import small_wheel
 
 from rig.bundle import contents
 from rig.bundle import wheels as packing
+from rig.bundle.built import Build
 from rig.bundle.contents import Contents, make
 from rig.bundle.wheels import Wheel
-from rig.engine.built import Build
 
 COMMAND = "import sys\n\ndef main():\n    print('rig was given', sys.argv[1:])\n"
 

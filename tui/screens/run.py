@@ -6,6 +6,7 @@ Another one shows a run that is replayed, or is in progress elsewhere, with the 
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
@@ -29,7 +30,7 @@ from tui.screens.conversation import ConversationScreen
 from tui.screens.pages import QUIT, CardScreen, HeatScreen, TextScreen, heat_maps
 from tui.screens.reading import ReadingScreen
 from tui.text.lines import inert
-from tui.widgets.keys import KeyBar
+from tui.widgets.keys import KeyBar, Section
 from tui.widgets.lines import SearchBar
 from tui.widgets.lists import BoardTitle, ConversationGrid, ConversationList
 from tui.widgets.meters import CURVES_FROM, Arms, Meters, RunHeader
@@ -67,7 +68,7 @@ class RunScreen(ReadingScreen):
     """The screen of a run as it happens."""
 
     SUBJECT = "A run as it happens"
-    KEYS = keys.RUN
+    KEYS: ClassVar[tuple[Section, ...]] = keys.RUN
     SIGNS = SIGNS
     is_kept = True
     """Whether the run is kept when the view is left."""

@@ -36,18 +36,21 @@ from rig.engine.grammar.language import (
     as_pattern,
     spelling_of,
 )
-from rig.engine.grammar.lark_text import (
+from rig.engine.grammar.patterns import (
     by_llguidance,
     by_type,
+    canonical,
     counted,
+    decimals,
     in_doubles,
     in_regex,
     in_slashes,
+    integers,
     literal,
+    unescaped,
     values_of,
     word,
 )
-from rig.engine.grammar.patterns import canonical, decimals, integers, unescaped
 
 MOST_PROPERTIES = 10
 """They make 2^10 sets of names; each further property doubles that."""
