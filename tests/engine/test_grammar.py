@@ -352,7 +352,7 @@ def test_any_order_has_its_limits(any_order: Lab) -> None:
 @pytest.mark.parametrize(
     ("pattern", "limits", "refusal"),
     [
-        (r"^(([0-9]{0,256}x){0,256}y){0,256}$", {"MEMORY_BYTES": 900 << 20}, "more than 900 MiB of memory"),
+        (r"^([a-z]{1,256}){1,256}$", {"MEMORY_BYTES": 300 << 20}, "more than 300 MiB of memory"),
         (r"^([a-z]{1,256}){1,256}$", {"SECONDS": 1}, "more than 1 s of computing"),
     ],
 )
@@ -388,9 +388,13 @@ def test_llguidance_takes_a_hostile_pattern_in_a_moment(tiny_path: Callable[...,
     lab.model.close()
 
 
-def test_llguidance_says_in_one_line_what_is_wrong_with_a_pattern(tiny_path: Callable[..., Path]) -> None:
+@pytest.mark.parametrize(
+    "pattern", ["^" + "(a|" * 300 + "b" + ")" * 300 + "$", r"^(([0-9]{0,256}x){0,256}y){0,256}$"]
+)
+def test_a_pattern_that_no_grammar_can_take_leaves_its_parameter_free(
+    tiny_path: Callable[..., Path], pattern: str
+) -> None:
+    """What is written is judged by the tool's schema afterwards."""
     lab = Lab(tiny_path(), "llguidance")
-    with pytest.raises(ConstraintError, match=r"parse error: .*nested parentheses") as refused:
-        lab.start({"type": "string", "pattern": "^" + "(a|" * 300 + "b" + ")" * 300 + "$"})
-    assert "\n" not in str(refused.value)
+    assert lab.accepts({"type": "string", "pattern": pattern}, '"zz"')
     lab.model.close()
