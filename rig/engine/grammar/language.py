@@ -77,6 +77,8 @@ class Spelling:
 
     def key(self, name: str) -> str:
         """Return a name in an object as text."""
+        if self.python:
+            return repr(name)
         return name if self.bare_keys and BARE_KEY.fullmatch(name) else self._json(name)
 
     def _json(self, value: Json) -> str:
