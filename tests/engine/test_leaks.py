@@ -21,6 +21,7 @@ SCHEMAS = {
     "get_weather": _schema(city="string", days="integer"),
     "send_mail": _schema(to="string", body="string"),
     "list_files": _schema(),
+    "files/read:all": _schema(path="string"),
 }
 ARGUMENTS = '{"city": "Oslo", "days": 2}'
 CALL = f'{{"name": "get_weather", "arguments": {ARGUMENTS}}}'
@@ -103,6 +104,20 @@ def test_several_calls_are_all_read_in_their_order() -> None:
         leak = leaked(text, SCHEMAS)
         assert leak is not None
         assert [call.name for call in leak.calls] == ["get_weather", "list_files"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"name": "files/read:all", "arguments": {"path": "a"}}',
+        '<function=files/read:all>{"path": "a"}</function>',
+        'functions.files/read:all:0{"path": "a"}',
+    ],
+)
+def test_names_may_have_what_names_of_tools_have(text: str) -> None:
+    leak = leaked(text, SCHEMAS)
+    assert leak is not None
+    assert leak.calls == (Call("files/read:all", {"path": "a"}),)
 
 
 def test_a_call_within_an_argument_is_part_of_the_argument() -> None:

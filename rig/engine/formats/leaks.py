@@ -18,6 +18,7 @@ from rig.engine.formats.reader import CallReader, NotRead, cast, read_value, ski
 from rig.engine.formats.salvage import LONGEST, JsonError, read_json_at
 from rig.engine.formats.shape import CallShape
 from rig.engine.grammar.language import JSON
+from rig.toolbox.spec import NAME_REGEX
 
 RULES = "1"
 """The version of these rules; part of the fingerprint of arms that read calls by them."""
@@ -43,11 +44,12 @@ _WRAPPING = re.compile(r"```[\w+-]{0,20}|<[^<>\n]{1,80}>|\[/?[A-Z_]{3,40}\]|[{}\
 """What stands around calls and says nothing."""
 
 _NAMED = re.compile(
-    r"(?P<name>[\w.-]{1,200})(?::\d{1,4})?(?:<[^<>\s]{1,60}>|\[[A-Z_]{3,40}\])?\s{0,20}(?=\{)"
+    rf"(?P<name>{NAME_REGEX}?)(?::\d{{1,4}})?(?:<[^<>\s]{{1,60}}>|\[[A-Z_]{{3,40}}\])?\s{{0,20}}(?=\{{)"
 )
 """A tool's name that its arguments follow: `functions.name:0 {…}`, `[TOOL_CALLS]name[ARGS]{…}`."""
 _OPENED = re.compile(
-    r"<(?:function|invoke|tool|tool_call)(?:=|\s{1,4}name\s{0,4}=\s{0,4})[\"']?(?P<name>[\w.-]{1,200})[\"']?\s{0,4}>"
+    r"<(?:function|invoke|tool|tool_call)(?:=|\s{1,4}name\s{0,4}=\s{0,4})[\"']?"
+    rf"(?P<name>{NAME_REGEX})[\"']?\s{{0,4}}>"
     r"|<(?P<tag>[A-Za-z_][\w.-]{0,199})>"
 )
 """A tag that names a tool: `<function=name>`, `<invoke name="name">`, `<name>`."""

@@ -27,7 +27,7 @@ from rig.toolbox.schemas import without_keys
 SPACE = r"[ \n\r\t]{1,40}"
 
 _BEGUN = re.compile(
-    r"\{\s{0,40}\"(?:name|tool|tool_name|function)\"\s{0,40}:\s{0,40}\"(?P<tool>[\w.-]{1,200})\"\s{0,40},\s{0,40}"
+    r"\{\s{0,40}\"(?:name|tool|tool_name|function)\"\s{0,40}:\s{0,40}\"(?P<tool>[^\"\\]{1,200})\"\s{0,40},\s{0,40}"
     r"\"(?:arguments|parameters)\"\s{0,40}:"
 )
 _LONGEST = 700
