@@ -146,6 +146,14 @@ WORDS = [
         '{"type": "function", "function": {"name": "get_weather", "description": "x", "parameters": {}}}'
         "\n</tools>"
     ),
+    'Here is the definition of the tool:\n{"name": "get_weather", "parameters": {"city": "string"}}',
+    'The form is this.\n{"name": "get_weather", "arguments": {"city": "<city>"}}',
+    f"I have already called it:\n{CALL}",
+    f"Is this the right one?\n{CALL}",
+    f"From the logs:\n```json\n{CALL}\n```",
+    f"```python\nrequest = {CALL}\n```",
+    f'[{{"role": "user", "content": "Oslo?"}}, {{"role": "assistant", "tool_calls": [{OPENAI}]}}]',
+    f"- {CALL}",
     "[1, 2, 3]",
     "[get_weather]",
     "get_weather",

@@ -64,10 +64,14 @@ _ABOUT = re.compile(
     r"\b(?:examples?|e\.g\.|for instance|such as|would|could|might|if you|looks? like|like (?:this|so)"
     r"|formats?|schemas?|syntax|template|(?:was|were|i|you) called|called (?:it|the|with)|previous(?:ly)?"
     r"|earlier|last time|instead of|do not|don't|never|please (?:confirm|tell)|documentation|documented"
-    r"|(?:you can|to) (?:call|use|send|write|make)|sample|request body|payload|response)\b",
+    r"|(?:you can|to) (?:call|use|send|write|make)|sample|request body|payload|response|returned|received"
+    r"|(?:have|has|had|'ve) (?:been |just |already )?(?:called|sent|made|used|run|executed)|transcript|logs?"
+    r"|history|definition|defined as|signature|describes?|declares?|declaration|shall i|should i|may i)\b",
     re.IGNORECASE,
 )
 """Words that tell of a call instead of making one."""
+_PLACEHOLDER = re.compile(r"<[^<>]{1,60}>|\.{3}|…|string|integer|number|boolean", re.IGNORECASE)
+"""What stands for an argument in a text about calls."""
 
 _BEGINNING = re.compile(
     r"\s{0,99}(?:```[\w+-]{0,20}\s{0,99})?"
@@ -116,6 +120,8 @@ def leaked(text: str, schemas: Mapping[str, JsonObject]) -> Leak | None:
     after = _words(behind)
     if after and (after.endswith("?") or _ABOUT.search(after)):
         return None
+    if (words or after) and any(_is_sketch(call) for place in places for call in place.calls):
+        return None
     form = places[0].form
     if form == "bare JSON" and (words or after):
         form = "JSON among words"
@@ -140,6 +146,11 @@ def broken(text: str, schemas: Mapping[str, JsonObject]) -> str:
     return "JSON that names no tool" if is_call else ""
 
 
+def _is_sketch(call: Call) -> bool:
+    """Return whether an argument of a call only stands for one."""
+    return any(isinstance(value, str) and _PLACEHOLDER.fullmatch(value) for value in call.arguments.values())
+
+
 def _words(text: str) -> str:
     """Return the words of a text without what only stands around calls."""
     return " ".join(_WRAPPING.sub(" ", text).split())
@@ -152,7 +163,10 @@ def _tells(text: str, words: str, before: str) -> bool:
     line = before.rpartition("\n")[2]
     is_inline = bool(_words(line)) and not (_MARK_BEFORE.search(before) or _FENCE.search(before))
     is_sentence = line.rstrip().endswith((":", ".", "!", ">"))
-    return len(words) > _MOST_WORDS or (is_inline and not is_sentence) or bool(_ABOUT.search(words))
+    is_asked = words.endswith("?")
+    return (
+        len(words) > _MOST_WORDS or (is_inline and not is_sentence) or is_asked or bool(_ABOUT.search(words))
+    )
 
 
 def _places(text: str, schemas: Mapping[str, JsonObject]) -> Iterator[_Place]:
