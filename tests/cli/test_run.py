@@ -436,13 +436,13 @@ def test_a_reader_who_leaves_does_not_stop_a_run(tmp_path: Path) -> None:
 def test_until_a_verdict_the_order_is_random_and_kept_and_the_evidence_is_logged(
     rig: Rig, place: Path
 ) -> None:
-    given = ("oracle", "oracle", "--similarity", "exact", "--until", "verdict", "--loss", "10")
+    given = ("oracle", "oracle", "--similarity", "exact", "--until", "verdict-in-suite", "--loss", "10")
     done = rig("run", *given, "--display", "log")
     assert done.code == 0
     events = [json.loads(line) for line in done.out.splitlines()]
     moved = [event for event in events if event["event"] == "evidence_moved"]
     assert moved[-1]["found"] is True
-    assert moved[-1]["text"].startswith("loss of 10 points excluded, e = ")
+    assert moved[-1]["text"].startswith("loss of 10 points in this suite excluded, e = ")
     assert moved[-1]["evidence"]["decided"] == len(moved) < 28
     with Runs.open(place / "runs.sqlite") as runs:
         stored = runs.get("latest")
@@ -451,5 +451,5 @@ def test_until_a_verdict_the_order_is_random_and_kept_and_the_evidence_is_logged
     assert tuple(dict.fromkeys(played)) == stored.conversations[: len(set(played))]
     assert stored.arms[1].decided == moved[-1]["text"]
     assert "biased" in rig("show", "latest").out
-    assert "cannot decide here" in rig("compare", "latest", "--fail-if-worse", "5").err
+    assert "could have gone unseen" in rig("compare", "latest", "--fail-if-worse", "5").out
     assert rig("run", "oracle", "--until", "verdict").code == 2
