@@ -97,7 +97,7 @@ def test_a_run_goes_on_with_the_options_it_began_with(folder: Path, rig: Rig) ->
         ('[run]\ndocs = "all"\n', "rig.toml: run.docs cannot be used: 'all' is not one of"),
         ("[run\n", "rig.toml: not TOML"),
         ("[run]\nlimit = " + "9" * 5_000, "rig.toml: not TOML"),
-        ("x = " + "[" * 50_000, "rig.toml: not TOML"),
+        ("x = " + "[" * 50_000, "rig.toml: nested too deeply"),
         (".".join(["a"] * 5_000) + " = 1", "rig.toml: nested deeper than 64 levels"),
         ("[places]\nruns = 3\n", "rig.toml: places.runs needs a path in quotes"),
         ("[places]\nrun = 3\n", "rig.toml: places.run is not a place (did you mean 'runs'?)"),

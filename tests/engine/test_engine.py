@@ -238,7 +238,10 @@ def test_what_is_left_open_is_decided_said_and_recorded(tiny_path: Write) -> Non
         "kv_type": "q8_0",
     }
     assert {name: model.fingerprint[name] for name in decided} == decided
-    assert said[1:] == ["tiny: no tools in its chat template: it answers in rig's form"]
+    assert said[1:] == [
+        "tiny: no tools in its chat template: it answers in rig's form",
+        "tiny: its template takes no results of tools: rig gives them as the user's words",
+    ]
     assert said[0].startswith("tiny: 3 of 3 layers on CPU, ")
     assert said[0].endswith(" free; context 4096, batch 512, KV cache q8_0, flash attention on, threads 1")
 
