@@ -248,6 +248,8 @@ def copy_to(database: Database, target: Path) -> None:
     """Copy all that a connection sees into a new file, or nothing. Raises OSError or sqlite3.Error."""
     from rig.databases import open_own
 
+    if not target.parent.is_dir():  # a folder that somebody removed is not made again
+        raise FileNotFoundError(target.parent)
     with temporary_folder(target.parent, target.name) as folder:
         part = folder / target.name
         with closing(open_own(part)) as copy:
