@@ -17,6 +17,13 @@ TASKS = "tasks"
 """The count that is 1 for every task. A metric over it is a mean over tasks."""
 
 
+POWER = 0.8
+"""How often a difference that is called detectable is found."""
+ALPHA = 0.05
+"""The chance of a false alarm, by default."""
+ASSUMED = 0.1
+"""The share of conversations that is assumed to flip between two arms if no run shows it."""
+
 RATE_SQL = "1.0 * {part} / nullif({whole}, 0)"
 """`rate` in SQL, for two numbers of which the second is not null."""
 

@@ -82,6 +82,7 @@ class RigApp(App[str | Resume]):
 
     def on_mount(self) -> None:
         self.set_class(is_ascii(), "-ascii")
+        self.set_class(self.no_color, "-no-color")
         ScrollBar.renderer = AsciiScrollBar if is_ascii() else ScrollBarRender
         self.set_keymap(self._keys)
 

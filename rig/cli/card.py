@@ -14,13 +14,13 @@ from rig.cli.output import form_of, print_json, printable, say
 from rig.cli.verbs import Verbs, argument, option, verb
 from rig.errors import RigError
 from rig.files import LARGEST, read_bytes, write
-from rig.report import model_card
 
 CardFormat = Literal["html", "md", "json"]
+NAMESPACE = "rig-card@v1"
+"""The namespace of the signatures of cards."""
 _PATIENCE_S = 120.0
 """How long a person may look for a passphrase, or a key on a stick."""
 _LARGEST_SIGNATURE = 1 << 16
-_FORMATS = {"html": model_card.as_html, "md": model_card.as_markdown, "json": model_card.as_json}
 
 
 @verb(Verbs, default="make")
@@ -62,6 +62,7 @@ def make(
     its run, or with --baseline.
     """
     from rig.compare.arms import ComparisonOptions
+    from rig.report import model_card
     from rig.store import Runs
 
     form: CardFormat = format_ or form_of(output, get_args(CardFormat), "md")
@@ -69,7 +70,9 @@ def make(
         raise RigError("--sign signs a file; name it with --output")
     with Runs.open(runs, graded_by) as stored:
         question = ComparisonOptions(baseline, across_settings=across_settings, one_will_do=True)
-        text = _FORMATS[form](model_card.card_of(stored, address, question))
+        made = model_card.card_of(stored, address, question)
+        forms = {"html": model_card.as_html, "md": model_card.as_markdown, "json": model_card.as_json}
+        text = forms[form](made)
     if output is None:
         click.echo(printable(text), nl=False)
         return
@@ -155,7 +158,7 @@ def _sign(data: bytes, key: Path) -> str:
     """
     if not key.is_file():
         raise RigError(f"{key}: is not a file; name a private key, such as ~/.ssh/id_ed25519")
-    code, signature, output = _ssh_keygen("sign", data, "-f", key.absolute(), "-n", model_card.NAMESPACE)
+    code, signature, output = _ssh_keygen("sign", data, "-f", key.absolute(), "-n", NAMESPACE)
     if code:
         raise RigError(f"{key}: ssh-keygen did not sign: {output}")
     return signature
@@ -172,7 +175,7 @@ def _signature_check(card: Path, signers: Path | None) -> CardCheck:
         return CardCheck("signature", None if signers is None else False, text)
     data = read_bytes(card, LARGEST)
     read_bytes(signature, _LARGEST_SIGNATURE)
-    name, code, place = "", 0, ("-n", model_card.NAMESPACE, "-s", signature.absolute())
+    name, code, place = "", 0, ("-n", NAMESPACE, "-s", signature.absolute())
     if signers is None:
         code, _, output = _ssh_keygen("check-novalidate", data, *place)
     else:

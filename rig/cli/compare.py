@@ -8,7 +8,7 @@ import webbrowser
 from dataclasses import dataclass, replace
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import click
 
@@ -30,7 +30,6 @@ from rig.displays.texts import measured, out_of
 from rig.errors import RigError, counted
 from rig.files import write
 from rig.paths import real
-from rig.report import Format
 
 if TYPE_CHECKING:
     from rig.compare.arms import ComparisonOptions
@@ -39,6 +38,9 @@ if TYPE_CHECKING:
     from rig.compare.sequential import SequentialComparison
     from rig.compare.verdict import Decision
     from rig.store import Runs
+
+
+ReportFormat: TypeAlias = Literal["html", "md", "csv", "json"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,7 +236,7 @@ def _say_comparison(comparison: Comparison, deciding: DecisionOptions) -> None:
 def report(
     question: ComparisonQuestion,
     *,
-    format_: Format | None = option(
+    format_: ReportFormat | None = option(
         "The form of the report; csv has a row for each conversation and arm.  [default: from the name of"
         " the output, or html]",
         flags="--format",
@@ -269,7 +271,7 @@ def report(
         force = True
     if output is None and as_json:
         raise RigError("--json describes a file that is written; name it with --output")
-    form: Format = format_ or form_of(output, FORMATS, "html")
+    form: ReportFormat = format_ or form_of(output, FORMATS, "html")
     if output is None and form == "html" and sys.stdout.isatty():
         raise RigError("the page is for a browser: add --open or --output FILE, or choose --format md")
     with uncollected(), Runs.open(question.runs, question.graded_by) as stored:

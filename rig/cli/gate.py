@@ -11,18 +11,17 @@ from typing import TYPE_CHECKING
 from rig.cli.options import AS_JSON, GRADED_BY, STORE, complete_runs
 from rig.cli.output import print_json, say
 from rig.cli.verbs import argument, option, verb
-from rig.compare.verdict import Decision
 from rig.displays.table import inert, markdown, one_line
 from rig.errors import RigError, counted
 from rig.files import HALVES, write
-from rig.gate import word
 
 if TYPE_CHECKING:
     from rig.exports.pipelines import Kind, TestCase
     from rig.gate import ConditionResult, GateResult
 
 _SUMMARY = "GITHUB_STEP_SUMMARY"
-_WIDEST = len(word(Decision.CANNOT_TELL))
+_MARKS = {"passes": "✅", "worse": "❌", "cannot tell": "⚠️"}
+_WIDEST = max(map(len, _MARKS))
 
 
 @verb()
@@ -89,6 +88,8 @@ def command(
 
 
 def _lines(result: GateResult) -> Iterator[str]:
+    from rig.gate import word
+
     comparison = result.comparison
     conversations = counted(len(comparison.baseline.conversations), "conversation")
     yield f"baseline {one_line(comparison.baseline.label)}; {conversations}, graded by {comparison.grader}"
@@ -101,6 +102,9 @@ def _lines(result: GateResult) -> Iterator[str]:
 
 def _verdict(result: GateResult) -> str:
     """Return the decision in words, with a note on conditions that were not required and stay open."""
+    from rig.compare.verdict import Decision
+    from rig.gate import word
+
     counting = [judged for judged in result.results if judged.counts and judged.decision is result.decision]
     if counting:
         names = ", ".join(dict.fromkeys(one_line(judged.arm) for judged in counting))
@@ -113,7 +117,9 @@ def _verdict(result: GateResult) -> str:
 
 def _case(judged: ConditionResult) -> TestCase:
     """Return a condition as a test case: failed if the gate fails by it, skipped if it stays open."""
+    from rig.compare.verdict import Decision
     from rig.exports.pipelines import TestCase
+    from rig.gate import word
 
     kind: Kind = "failure" if judged.counts and judged.decision is Decision.WORSE else ""
     kind = "skipped" if judged.decision is Decision.CANNOT_TELL else kind
@@ -124,6 +130,9 @@ def _case(judged: ConditionResult) -> TestCase:
 
 def _annotations(result: GateResult) -> Iterator[str]:
     """Yield workflow commands of GitHub Actions: red, yellow or, if the gate passes, blue."""
+    from rig.compare.verdict import Decision
+    from rig.gate import word
+
     levels = {Decision.WORSE: "error", Decision.CANNOT_TELL: "warning"}
     for judged in result.results:
         if judged.decision is not Decision.PASSES:
@@ -134,21 +143,20 @@ def _annotations(result: GateResult) -> Iterator[str]:
         yield f"::notice title=rig gate::{_verdict(result).replace('%', '%25')}"
 
 
-_MARKS = {Decision.PASSES: "✅", Decision.WORSE: "❌", Decision.CANNOT_TELL: "⚠️"}
-
-
 def _summary(result: GateResult) -> str:
     """Return the decision and a table of the conditions, as Markdown in which no name links to anything."""
+    from rig.gate import word
+
     rows = [
         (
-            f"{_MARKS[judged.decision]} {word(judged.decision)}",
+            f"{_MARKS[word(judged.decision)]} {word(judged.decision)}",
             judged.condition.tier,
             *map(_quiet, (judged.arm, judged.condition.text, judged.text)),
         )
         for judged in result.results
     ]
     table = markdown(("", "", "arm", "condition", "what was found"), rows, texts=5)
-    return f"### {_MARKS[result.decision]} {_quiet(_verdict(result))}\n\n{table}\n"
+    return f"### {_MARKS[word(result.decision)]} {_quiet(_verdict(result))}\n\n{table}\n"
 
 
 def _quiet(text: str) -> str:

@@ -16,11 +16,8 @@ from rig.cli.options import Grouped, complete_runs, table_options
 from rig.cli.output import print_json, print_table, say, terminal_width
 from rig.cli.verbs import Verbs, argument, option, verb
 from rig.errors import RigError, counted
-from rig.judging.evaluators import DEFAULT
-from rig.judging.planning import PASS, WIN
-from rig.judging.questions import ReasonPlace
-from rig.judging.voting import Orders
-from rig.solutions.judgements import DEFAULTS, SEED, Shape, Ties, Unsolvable, Unsure
+from rig.judging import DEFAULT, PASS, WIN, Orders, ReasonPlace
+from rig.solutions.rules import DEFAULTS, SEED, Shape, Ties, Unsolvable, Unsure
 
 if TYPE_CHECKING:
     from rig.judging.calibration import LabelAgreement
@@ -233,7 +230,7 @@ def rates(
     """
     from rig.judging.stored import WinRates, pass_rates, rates_of, read_votes, win_rates, write_results
     from rig.methods import paper
-    from rig.solutions.judgements import UPSTREAM
+    from rig.solutions.rules import UPSTREAM
     from rig.store import Runs
 
     if Path(what).is_file() and Path(what).suffix == ".json":

@@ -1,11 +1,13 @@
 """`rig models quantize`, `merge`, `widen` and `calibrate`: make new files from others."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import click
 
@@ -15,19 +17,18 @@ from rig.cli.screen import as_asked, corpus_of, progress, screening_of
 from rig.cli.verbs import option, verb
 from rig.displays.base import endings_as_exceptions
 from rig.displays.texts import file_size
-from rig.engine.files.adapters import Adapter
-from rig.engine.files.derived import DerivedModel
-from rig.engine.files.registry import ResolvedModel, resolve
 from rig.errors import RigError, counted, did_you_mean
 from rig.meters import available_cores
 from rig.paths import models_directory
-from rig.tuning import imatrix, merging
-from rig.tuning import quantize as quantizing
-from rig.tuning.imatrix import Format
-from rig.tuning.quantize import CALIBRATED, LADDER, TENSOR_TYPES, TYPES, QuantizeRecipe, TensorType
+from rig.tuning.types import CALIBRATED, LADDER, TENSOR_TYPES, TYPES
+
+if TYPE_CHECKING:
+    from rig.engine.files.derived import DerivedModel
+    from rig.engine.files.registry import ResolvedModel
 
 WholeType: TypeAlias = Literal["f16", "bf16", "f32", "q8_0"]
 """The types that rig itself writes weights as."""
+MatrixFormat: TypeAlias = Literal["gguf", "dat"]
 
 _HEADER = ("NAME", "SIZE", "BITS PER WEIGHT", "TENSORS BY THE TYPE REALLY USED", "SECONDS")
 
@@ -78,6 +79,10 @@ def quantize(
     file records what it was made from, and so does every run with it. You can quantize a quantized model
     again, but what it has lost stays lost.
     """
+    from rig.engine.files.registry import resolve
+    from rig.tuning import quantize as quantizing
+    from rig.tuning.quantize import QuantizeRecipe, TensorType
+
     parent = resolve(model)
     tensors = tuple(map(TensorType.parse, tensor))
     if wrong := [kind for kind in (embeddings, output) if kind and kind.lower() not in TENSOR_TYPES]:
@@ -156,6 +161,10 @@ def merge(
     was made from. If the model was quantized, what it has lost stays lost. The file appears only when it is
     complete.
     """
+    from rig.engine.files.adapters import Adapter
+    from rig.engine.files.registry import resolve
+    from rig.tuning import merging
+
     plain = resolve(model)
     (parent,) = plain.with_adapters([] if lora is None else [Adapter.parse(lora)])
     adapter = parent.adapter
@@ -189,6 +198,9 @@ def widen(
     get larger types instead. An adapter of the registry's entry is merged. The new file is larger and slower;
     quantize it to get small ones. Only for the architectures llama and qwen2.
     """
+    from rig.engine.files.registry import resolve
+    from rig.tuning import merging
+
     parent = resolve(model)
     with endings_as_exceptions():
         progress = bar(f"{parent.name}-wide-{to}", "widening")
@@ -207,7 +219,7 @@ def calibrate(
     output: Path | None = option(
         "The file to write.  [default: MODEL.imatrix.gguf]", "FILE", "-o --output", group=OUTPUT
     ),
-    output_format: Format = option(
+    output_format: MatrixFormat = option(
         "llama.cpp's format: today's, or the older one, which other programs read.",
         group=OUTPUT,
         start="gguf",
@@ -222,6 +234,7 @@ def calibrate(
     that is set apart for this is read (`--part calibration`); `rig run --part comparison` plays the others,
     and `rig compare` refuses conversations that a file was calibrated on.
     """
+    from rig.tuning import imatrix
     from rig.tuning.calibrate import calibrate as collect
     from rig.tuning.calibrate import calibrate_on_text
 

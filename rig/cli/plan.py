@@ -14,10 +14,9 @@ from rig.cli import options as shared
 from rig.cli.output import print_facts, print_json, say
 from rig.cli.run import options_of
 from rig.cli.verbs import argument, option, verb
-from rig.compare.planned import ASSUMED
 from rig.displays.texts import clock_time, percent
 from rig.errors import RigError, counted
-from rig.rates.power import ALPHA, POWER
+from rig.metrics import ALPHA, ASSUMED, POWER
 
 if TYPE_CHECKING:
     from rig.compare.planned import KnownSpread, VerdictPlan

@@ -23,12 +23,11 @@ from rig.cli.verbs import argument, option, verb
 from rig.displays.texts import measured
 from rig.errors import RigError, counted
 from rig.files import json_text
-from rig.methods.base import Setup
 from rig.metrics import Counts, Declaration, total
-from rig.scoring import Mode
+from rig.options import Mode
 
 if TYPE_CHECKING:
-    from rig.methods.base import Method
+    from rig.methods.base import Method, Setup
     from rig.models import Model
     from rig.rescore.adjudication import Adjudication, Opinions
     from rig.rescore.stored import Scored

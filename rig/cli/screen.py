@@ -14,23 +14,20 @@ from rig.cli import INTERRUPTED
 from rig.cli import options as shared
 from rig.cli.output import ProgressLine, print_json, say, say_failures, terminal_width
 from rig.cli.verbs import argument, option, verb
-from rig.displays.compare import with_interval
 from rig.displays.table import Row, columns
-from rig.displays.texts import UNKNOWN, clock_time, percent
+from rig.displays.texts import UNKNOWN, clock_time, percent, with_interval
 from rig.errors import RigError, counted
 from rig.files import json_text, write
 from rig.option import MACHINE
 from rig.options import TABLE
-from rig.screening.divergence import DivergenceFigures
-from rig.screening.results import KindFigures
 from rig.tasks import Task, select
 
 if TYPE_CHECKING:
     from rig.methods.base import Method
     from rig.running.planning import Options
     from rig.screening.corpus import Corpus, CorpusScreen
-    from rig.screening.divergence import Measure
-    from rig.screening.results import ArmScreen, Screen
+    from rig.screening.divergence import DivergenceFigures, Measure
+    from rig.screening.results import ArmScreen, KindFigures, Screen
     from rig.screening.screening import Screening
     from rig.screening.validity import Validity
 

@@ -15,9 +15,6 @@ from rig.rates.power import Spread
 from rig.rates.repeats import MOST_REPEATS
 from rig.store import Runs
 
-ASSUMED = 0.1
-"""The share of conversations that is assumed to flip if no run shows it."""
-
 _FEWEST = 10
 """The fewest conversations in common with an earlier run that shows how many flip."""
 

@@ -20,7 +20,6 @@ from rig.documents import Foreign, Many, from_yaml, parsed
 from rig.errors import RigError
 from rig.files import read_text
 
-DEFAULT = "default"
 OURS = Path(__file__).with_name("prompts")
 VARIABLE = "RIG_EVALUATORS"
 """The environment variable with folders of the user's own evaluators."""

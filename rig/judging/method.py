@@ -13,17 +13,18 @@ from typing import Any, get_args
 from rig.calls import ExecutedCall, JsonObject, Outcome
 from rig.errors import ErrorKind, RigError
 from rig.events import Notice, PredictionMade, Where
-from rig.judging import voting
-from rig.judging.evaluators import DEFAULT, Evaluator, find
-from rig.judging.questions import Cut, Question, ReasonPlace, fit, read, request
-from rig.judging.voting import SIDE_ORDERS, Orders, Result, Verdict, Voting, vote_on_answer, vote_on_pair
+from rig.judging import DEFAULT, Orders, ReasonPlace, voting
+from rig.judging.evaluators import Evaluator, find
+from rig.judging.questions import Cut, Question, fit, read, request
+from rig.judging.voting import SIDE_ORDERS, Result, Verdict, Voting, vote_on_answer, vote_on_pair
 from rig.methods import paper
 from rig.methods.base import Grading, Method, Option, Setup
 from rig.methods.episode import Ask, Asking, Episode
 from rig.methods.scripted import Scripted, failed
 from rig.metrics import Score
 from rig.models import Model, Prediction, Request, StepKey, Usage
-from rig.solutions.judgements import DEFAULTS, Judgement, VoteRules, judgements_of, parse_judgement
+from rig.solutions.judgements import Judgement, judgements_of, parse_judgement
+from rig.solutions.rules import DEFAULTS, VoteRules
 from rig.tasks import PlayedTurn, Step
 
 JUDGE = "judge"

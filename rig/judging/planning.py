@@ -7,6 +7,7 @@ from typing import Any
 
 from rig import methods
 from rig.errors import RigError
+from rig.judging import PASS, WIN
 from rig.judging.calibration import SUITE, remark_on
 from rig.judging.evaluators import Evaluator, find
 from rig.judging.method import NOBODY
@@ -15,12 +16,12 @@ from rig.judging.stored import judgements_of_run, read_votes
 from rig.methods import paper
 from rig.running.plan import Plan
 from rig.running.planning import Options, plan_tasks
-from rig.solutions.judgements import SEED, AnswerStatus, Judgement, ModelAnswers, Shape, judgements_of
+from rig.solutions.judgements import AnswerStatus, Judgement, ModelAnswers, judgements_of
+from rig.solutions.rules import SEED, Shape
 from rig.solutions.solution import Solution
 from rig.store import Runs
 from rig.tasks import require_unique
 
-PASS, WIN = "judge-pass", "judge-win"
 VOTES = {PASS: 3, WIN: 1}
 """How many votes are cast by default."""
 

@@ -7,9 +7,10 @@ then the descriptions of tools. The arguments of Finish are never cut, and the p
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from rig.calls import Json, JsonObject
+from rig.judging import ReasonPlace
 from rig.judging.evaluators import JudgeFunction
 from rig.models import Request, StepKey, ToolDoc, UserMessage
 from rig.solutions.solution import FINISH, Node, Solution, readable
@@ -17,9 +18,6 @@ from rig.solutions.solution import FINISH, Node, Solution, readable
 REASON = "reason"
 LONGEST_REASON = 240
 """Characters; the grammar can count no further than 256."""
-
-ReasonPlace: TypeAlias = Literal["first", "last", "none"]
-"""Whether a judge gives its reason before the verdict, after it as upstream has it, or not at all."""
 
 WHOLE = 1 << 30
 

@@ -20,7 +20,8 @@ from rig.methods.paper import Results
 from rig.rates import Estimate, Vector, interval, mean_interval
 from rig.rescore.setups import settings_of, setup_of
 from rig.solutions import judgements
-from rig.solutions.judgements import Judgement, Vote, VoteRules
+from rig.solutions.judgements import Judgement, Vote
+from rig.solutions.rules import VoteRules
 from rig.solutions.solution import Finished, Solution, solution_of, tree_of
 from rig.store import Runs, StoredRun
 

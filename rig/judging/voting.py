@@ -15,15 +15,13 @@ from rig.calls import JsonObject
 from rig.judging.evaluators import RULES, Evaluator
 from rig.judging.questions import REASON, Cut, Question, answer_json, details_json, task_json
 from rig.metrics import TASKS, Counts, Declaration, Metric, NamedCount, Part, Score
-from rig.solutions.judgements import AnswerStatus, Judgement, TaskStatus, Vote, VoteRules, tally
+from rig.solutions.judgements import AnswerStatus, Judgement, TaskStatus, Vote, tally
+from rig.solutions.rules import VoteRules
 from rig.solutions.solution import Solution, detail_score, keyword_pass, readable, score_of, without_judge
 from rig.tasks import PlayedTurn
 
 MOST_FINAL = 1000
 """Characters of a final answer that are compared with another one."""
-
-Orders: TypeAlias = Literal["both", "one"]
-"""Whether two answers are shown in both orders, or as upstream in one that changes from vote to vote."""
 
 Side: TypeAlias = Literal[0, 1]
 SIDES: tuple[Side, Side] = (0, 1)

@@ -289,6 +289,10 @@ class Method:
         """Make a setup for a run with these options. Raises RigError if something would stop the run."""
         return Setup(self, self.settings(values))
 
+    def place_of(self, folder: Path, task: Any, turn: int | None) -> tuple[Path, int] | None:
+        """Return the file of a folder that has a task, and the line of a turn; None if it is not known."""
+        return None
+
     def check(self, place: Path, world: Path | None = None, toolbox: Toolbox | None = None) -> Checked | None:
         """Check the tasks of a folder or file and report each fault; None if nothing can be checked.
 

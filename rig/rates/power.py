@@ -14,12 +14,7 @@ import scipy
 from numpy.typing import NDArray
 
 from rig.calls import ByName
-
-POWER = 0.8
-"""How often a difference that is called detectable is found."""
-
-ALPHA = 0.05
-"""The chance of a false alarm, by default."""
+from rig.metrics import POWER
 
 MOST = 100_000
 """The most conversations that a plan may have."""

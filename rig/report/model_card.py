@@ -32,9 +32,6 @@ from rig.report.page import asset, environment
 from rig.running.command import command, models_of
 from rig.store import Runs, StoredRun
 
-NAMESPACE = "rig-card@v1"
-"""The namespace of the signatures of cards."""
-
 _SPEEDS = ("prefill_rate", "decode_rate", "peak_memory", "peak_device_memory", "energy_j")
 _WRITTEN = ("conversation", "repeat", "turn", "step", "role", "raw", "error", "response", "exception")
 """The columns of what an arm wrote and the answers it got. Without times, equal runs give equal values."""

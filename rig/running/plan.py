@@ -15,7 +15,7 @@ from rig.errors import RigError, counted
 from rig.events import Where
 from rig.methods.base import Method, Settings, Setup
 from rig.methods.episode import course
-from rig.metrics import NO_REMARK, Declaration, Remark
+from rig.metrics import ALPHA, NO_REMARK, Declaration, Remark
 from rig.models import Model, Notify, Request
 from rig.running.control import HUMAN, Person
 from rig.store import GraderInfo, NewRun
@@ -104,7 +104,7 @@ class Plan:
         if self.loss is None or len(self.arms) < 2 or self.declaration.success_metric is None:
             return ""
         # Imported here so that runs of one arm start fast.
-        from rig.rates.power import ALPHA, Spread
+        from rig.rates.power import Spread
 
         number, level = len(self.tasks), ALPHA / (len(self.arms) - 1)
         detectable = Spread(0.0).detectable(number, level, self.repeats)

@@ -3,13 +3,18 @@
 Importing this package imports no HTTP library and opens no connection; `load` does.
 """
 
+from __future__ import annotations
+
 from collections import Counter
+from typing import TYPE_CHECKING
 
 from rig.calls import JsonObject
-from rig.engine.core.settings import EngineSettings
 from rig.errors import RigError, counted
 from rig.models import Model, Notify
 from rig.plugins import Registry, registered
+
+if TYPE_CHECKING:
+    from rig.engine.core.settings import EngineSettings
 
 FAITHFUL = ("grammar", "chance")
 """The causes of difference that are no fault of a server: its own grammar for calls, and ties."""

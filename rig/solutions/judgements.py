@@ -6,26 +6,23 @@ StableToolBench's SoPR for `solvable_score`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from random import Random
 from statistics import fmean, pvariance
-from typing import Annotated, Literal, NamedTuple, TypeAlias, get_args
+from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 from pydantic import Field
 
 from rig.calls import Json, JsonObject
 from rig.documents import Count, Foreign, Many, parsed
 from rig.errors import RigError
+from rig.solutions.rules import VoteRules
 from rig.solutions.solution import Node, Solution
 from rig.tasks import ExpectedTurn, Task
 
 AnswerStatus: TypeAlias = Literal["Solved", "Unsure", "Unsolved"]
 TaskStatus: TypeAlias = Literal["Solvable", "Unsure", "Unsolvable"]
 Decision: TypeAlias = Literal["pass", "fail", "unsure"]
-
-Ties = Literal["pass", "fail", "coin"]
-Unsure = Literal["half", "pass", "fail", "coin"]
-Unsolvable = Literal["pass", "fail"]
 
 
 class Vote(NamedTuple):
@@ -34,37 +31,6 @@ class Vote(NamedTuple):
     answer: AnswerStatus
     task: TaskStatus = "Solvable"
     is_certain: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class VoteRules:
-    """How votes become a pass.
-
-    `ties` decides an answer with as many votes for it as against it. `unsure` is what an undecided vote
-    counts: upstream tosses a coin, which gives half a vote on average. `unsolvable` decides whether an answer
-    that did not solve an unsolvable task passes, as it does upstream. `seed` is the coin's.
-    """
-
-    ties: Ties = "pass"
-    unsure: Unsure = "half"
-    unsolvable: Unsolvable = "pass"
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name, allowed in (("ties", Ties), ("unsure", Unsure), ("unsolvable", Unsolvable)):
-            if (value := getattr(self, name)) not in get_args(allowed):
-                raise RigError(f"{name}={value}: choose from: {', '.join(get_args(allowed))}")
-
-    @property
-    def fingerprint(self) -> JsonObject:
-        """The rules by name."""
-        return asdict(self)
-
-
-DEFAULTS = VoteRules()
-
-UPSTREAM = VoteRules(ties="pass", unsure="coin", unsolvable="pass")
-"""The rules by which `eval_pass_rate.py` prints its rate."""
 
 
 def decide(vote: Vote, rules: VoteRules) -> Decision:
@@ -172,12 +138,6 @@ class Compared(NamedTuple):
 
 
 MOST_VOTES = 120
-
-Shape: TypeAlias = Literal["seeded", "longest", "tree"]
-"""What is kept of an unfinished answer: a random path, the longest, or all (`tree`: of any answer)."""
-
-SEED = 42
-"""The seed of the random path, as in upstream."""
 
 
 @dataclass(frozen=True)

@@ -31,14 +31,13 @@ from rig.tuning import imatrix
 from rig.tuning.calibrate import calibrate
 from rig.tuning.merging import OnTensor
 from rig.tuning.quantize import (
-    CALIBRATED,
-    TYPES,
     QuantizeRecipe,
     TensorType,
     quantize,
     require_merged,
     tensor_types,
 )
+from rig.tuning.types import CALIBRATED, TYPES
 
 PLAYED = 3
 """The number of candidates that are played: those closest to the original."""

@@ -1,18 +1,20 @@
 """Help, completion and the list of runs load little, so that they answer at once."""
 
+import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from click.shell_completion import ShellComplete
 
-from rig.cli import cli
+from rig.cli import VERBS, cli
 
 HEAVY = {"rig.scoring", "rig.toolbox", "rig.compare.arms", "rig.methods.base", "torch", "textual"}
 
 
-def loaded(*arguments: object) -> set[str]:
+def loaded(*arguments: object, variables: Mapping[str, str] | None = None) -> set[str]:
     """Run a verb in a process of its own and return the modules that it loaded."""
     script = """
 import sys
@@ -23,14 +25,32 @@ finally:
     print(*sys.modules, sep="\\n")
 """
     command = [sys.executable, "-c", script, *map(str, arguments)]
-    return set(subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines())
+    environment = {**os.environ, **(variables or {})}
+    result = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    return set(result.stdout.splitlines())
 
 
-@pytest.mark.parametrize("verb", ["run", "show", "runs", "watch", "check", "doctor"])
+@pytest.mark.parametrize("verb", [name for name in VERBS if name not in ("bench", "export", "import")])
 def test_help_loads_nothing_that_plays(verb: str) -> None:
     modules = loaded(verb, "--help")
     assert "rig.cli.verbs" in modules
-    assert modules & {*HEAVY, "numpy", "sqlite_utils"} == set()
+    assert modules & {*HEAVY, "numpy", "scipy", "sqlite_utils", "pydantic"} == set()
+
+
+@pytest.mark.parametrize("words", ["models tune", "models quantize", "judge agreement", "card verify"])
+def test_help_of_a_member_loads_nothing_that_plays(words: str) -> None:
+    assert loaded(*words.split(), "--help") & {*HEAVY, "numpy", "scipy", "sqlite_utils", "pydantic"} == set()
+
+
+@pytest.mark.parametrize(
+    "verb", ["compare", "leaderboard", "card", "gate", "judge", "plan", "score", "screen"]
+)
+def test_completion_of_options_loads_nothing_that_plays(verb: str) -> None:
+    modules = loaded(
+        variables={"_RIG_COMPLETE": "bash_complete", "COMP_WORDS": f"rig {verb} --", "COMP_CWORD": "2"}
+    )
+    assert f"rig.cli.{VERBS[verb].place.partition(':')[0].rpartition('.')[2]}" in modules
+    assert modules & {*HEAVY, "numpy", "scipy", "sqlite_utils", "pydantic"} == set()
 
 
 def test_the_list_of_runs_loads_the_store_alone(tmp_path: Path) -> None:

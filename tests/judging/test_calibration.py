@@ -10,10 +10,10 @@ from judging.test_runs import NOBODY, ONE, STATUSES, TWO, Stub, judged, planned
 from tool_answers import solution
 
 from rig.errors import RigError
-from rig.judging import calibration
+from rig.judging import PASS, WIN, calibration
 from rig.judging.calibration import OURS, load_labels
 from rig.judging.evaluators import find
-from rig.judging.planning import PASS, WIN, JudgingRequest, plan_votes
+from rig.judging.planning import JudgingRequest, plan_votes
 from rig.methods.tooleval.queries import load
 from rig.models import Request, UserMessage
 from rig.papers.toolbench.method import write

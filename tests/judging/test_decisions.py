@@ -8,17 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rig.errors import RigError
-from rig.solutions.judgements import (
-    UPSTREAM,
-    AnswerStatus,
-    Decision,
-    TaskStatus,
-    Vote,
-    VoteRules,
-    decide,
-    sopr,
-    tally,
-)
+from rig.solutions.judgements import AnswerStatus, Decision, TaskStatus, Vote, decide, sopr, tally
+from rig.solutions.rules import UPSTREAM, VoteRules
 
 TABLE: dict[tuple[AnswerStatus, TaskStatus], Decision] = {
     ("Solved", "Solvable"): "pass",

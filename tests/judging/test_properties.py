@@ -53,11 +53,7 @@ from rig.solutions.judgements import (
     ModelAnswers,
     Preference,
     TaskStatus,
-    Ties,
-    Unsolvable,
-    Unsure,
     Vote,
-    VoteRules,
     decide,
     joined,
     judgements_of,
@@ -65,6 +61,7 @@ from rig.solutions.judgements import (
     sopr,
     tally,
 )
+from rig.solutions.rules import Ties, Unsolvable, Unsure, VoteRules
 from rig.tasks import require_unique
 
 settings.register_profile("untimed", deadline=None)

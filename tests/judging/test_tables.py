@@ -18,7 +18,8 @@ from rig.papers.toolbench.results import (
     read_preferences,
     read_results,
 )
-from rig.solutions.judgements import Judged, Preference, Vote, VoteRules, tally
+from rig.solutions.judgements import Judged, Preference, Vote, tally
+from rig.solutions.rules import VoteRules
 
 STABLE = PUBLIC / "stabletoolbench" / "data_example"
 

@@ -13,7 +13,8 @@ from rig.judging.evaluators import find
 from rig.judging.questions import WHOLE, Cut, Question, answer_json, fit, read, request, shortened, variations
 from rig.judging.voting import PreferenceVote, Side, StatusVote, vote_on_answer, vote_on_pair
 from rig.models import StepKey, UserMessage
-from rig.solutions.judgements import VoteRules, decide
+from rig.solutions.judgements import decide
+from rig.solutions.rules import VoteRules
 
 WHOLE_CUT = Cut()
 BOTH: list[tuple[Side, Side]] = [(0, 1), (1, 0)]

@@ -15,7 +15,8 @@ from rig.errors import RigError
 from rig.papers.toolbench import method as answers
 from rig.papers.toolbench.method import file_name, holds_answers, load, write
 from rig.papers.toolbench.raw import checked_shape, convert, method_of, query_id, raw_of
-from rig.solutions.judgements import ModelAnswers, Shape, parse
+from rig.solutions.judgements import ModelAnswers, parse
+from rig.solutions.rules import Shape
 from rig.solutions.solution import (
     APOLOGIES,
     FINISH,

@@ -12,7 +12,7 @@ from rig.methods.scripted import called, replied
 from rig.models import Prediction, Request
 from rig.papers.toolbench.method import load
 from rig.papers.toolbench.raw import convert, raw_of
-from rig.solutions.judgements import Shape
+from rig.solutions.rules import Shape
 from rig.solutions.solution import Solution
 
 Rig = Callable[..., Any]

@@ -1,5 +1,6 @@
 """Several arms in one run: a bar for each, a column for each, and one turn side by side."""
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -29,6 +30,46 @@ async def test_each_arm_has_a_bar_and_its_numbers(watch: Watch, three_arms: list
         watched.tell([ArmFinished(2, {}, Speed(), {}, "out of memory")])
         watched.run.catch_up()
         assert "out of memory" in plain(watched.run.query_one(Arms).lines)
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
+async def test_the_numbers_of_arms_are_in_columns(watch: Watch, three_arms: list[Event], width: int) -> None:
+    watched = watch(three_arms)
+    async with watched.app.run_test(size=(width, 24)) as pilot:
+        await pilot.pause()
+        # One arm was cut off and is slow, one is fast; something is said about one of them.
+        one, two, _ = watched.run.state.arms
+        one.cuts, one.answers = Counter({"max_tokens": 3}), 4
+        one.speed = Speed(completion_tokens=5, decode_s=2.0)
+        two.speed, two.evidence = Speed(completion_tokens=9000, decode_s=2.0), "decided: a loss"
+        watched.run.state.changes += 1
+        watched.run.show_state()
+        first, second, third = plain(watched.run.query_one(Arms).lines).splitlines()
+        assert third.split() == ["3", "model-2", "............", "0/12"]
+        assert first.index("success  50.0%") == second.index("success  37.5%")
+        assert "decided: a loss" in second or width == 60
+        titles = [title for title in ("incorrect actions", "cut", "tok/s") if title in first]
+        assert [first.index(title) for title in titles] == [second.index(title) for title in titles]
+        assert len(titles) == {60: 0, 80: 0, 100: 1, 120: 3, 200: 3}[width]
+        assert all(len(line) <= width for line in (first, second, third))
+
+
+@pytest.mark.parametrize("theme", ["rig-dark", "rig-light", "rig-terminal"])
+async def test_without_colours_what_alarms_is_no_darker_than_other_values(
+    watch: Watch, three_arms: list[Event], monkeypatch: pytest.MonkeyPatch, theme: str
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    watched = watch(three_arms)
+    async with watched.app.run_test(size=(80, 24)) as pilot:
+        watched.app.theme = theme
+        await pilot.pause()
+        meters = watched.run.query_one(Meters)
+        other = meters.get_component_rich_style("tint--strong")
+        for tint in ("failure", "error"):
+            alarming = meters.get_component_rich_style(f"tint--{tint}")
+            assert alarming.color == other.color
+            assert alarming.bold
+            assert not alarming.dim
 
 
 async def test_the_narrowest_meters_keep_success_and_the_time_left(

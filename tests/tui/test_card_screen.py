@@ -1,6 +1,7 @@
 """The card at the end of a run: it stays until it is dismissed."""
 
 import json
+import lzma
 import math
 import sqlite3
 from contextlib import closing
@@ -14,6 +15,7 @@ from patience import PATIENCE_S, eventually
 from textual.pilot import Pilot
 
 from rig.displays.card import Card
+from rig.paths import DEMO
 from rig.replay.player import Player
 from tui.app import RigApp
 from tui.live.layout import plain
@@ -66,8 +68,9 @@ async def test_a_key_shows_it_and_enter_leads_back(store: Path, size: tuple[int,
         card = await asked_for(pilot, screen)
         await pilot.pause()
         text = plain(card.query_one("#card", Lines).lines)
-        for said in ("run abcde", "> reference", "faults", "rig compare abcde", "enter read the run"):
+        for said in ("run abcde", "> reference", "faults", "rig compare abcde"):
             assert said in text
+        assert "enter read the run" in plain(card.query_one("#card-keys", Lines).lines)
         assert all(len(line) <= size[0] for line in text.splitlines() if "rig compare" not in line)
         await pilot.press("enter")
         await eventually(lambda: pilot.app.screen is screen)
@@ -120,13 +123,31 @@ async def test_names_of_wide_characters_cut_nothing_off(store: Path) -> None:
 async def test_what_does_not_fit_is_scrolled_to(store: Path) -> None:
     screen = begin(store)
     async with RigApp(screen).run_test(size=(60, 10)) as pilot:
-        card = (await asked_for(pilot, screen)).query_one("#card", Lines)
+        shown = await asked_for(pilot, screen)
+        card, keys = shown.query_one("#card", Lines), shown.query_one("#card-keys", Lines)
         await pilot.pause()
+        assert plain(keys.lines).split() == ["j/k", "scroll", "enter", "read", "the", "run", "q", "leave"]
+        assert (keys.region.bottom, keys.size.height, card.size.height) == (10, 1, 9)
         for key, line in (("down", 1), ("j", 2), ("up", 1), ("k", 0), ("k", 0)):
             await pilot.press(key)
             assert card.scroll_offset.y == line
         await pilot.press("escape")
         await eventually(lambda: pilot.app.screen is screen)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("at_rest")
+async def test_the_keys_of_a_card_of_three_arms_are_in_sight(store: Path) -> None:
+    """The demonstration's run, whose card is as high as the terminal."""
+    store.write_bytes(lzma.decompress(DEMO.read_bytes()))
+    screen = WatchScreen(Replay(Player(store, "latest", speed=math.inf, at_end=True, stay=True)))
+    async with RigApp(screen).run_test(size=(80, 24)) as pilot:
+        shown = await asked_for(pilot, screen)
+        await pilot.pause()
+        keys = shown.query_one("#card-keys", Lines)
+        assert "enter read the run" in plain(keys.lines)
+        assert 0 < keys.region.bottom <= 24
+        assert keys.size.height == len(keys.lines)
 
 
 @pytest.mark.slow

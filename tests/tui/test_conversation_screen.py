@@ -145,6 +145,14 @@ async def test_a_page_is_scrolled_and_a_step_copied(store: Path) -> None:
         assert json.loads(seen.copied[2])["error"] == "truncated"
 
 
+async def test_a_conversation_whose_folder_is_gone_is_not_opened(store: Path) -> None:
+    async with seeing(screen(store)) as seen:
+        await seen.shows("conversation")
+        await seen.press("O")
+        await seen.until(lambda: seen.said)
+        assert seen.said == ["small: the conversations of run abcde are no longer there"]
+
+
 def long_winded(request: Request) -> Prediction:
     return replied("word " * 4_000)
 

@@ -72,6 +72,10 @@ def copies(name: str) -> Callable[[Any], bool]:
     return lambda it: (call := transcript(it).call) is not None and call.name.text == name
 
 
+def edits(it: Any) -> list[Any]:
+    return [worker for worker in it.app.workers if worker.group == "edit"]
+
+
 LATE = ("x", "end")
 """The failed conversation of the second arm, at its end."""
 
@@ -109,6 +113,8 @@ RUN = {
     "escape": Pilot(("x", "slash", *"plumber", "enter"), lambda it: not transcript(it).term),
     "r": Pilot(LATE, lambda it: bool(transcript(it)._full)),
     "c": Pilot(LATE, lambda it: [json.loads(text)["name"] for text in it.copied] == ["AddReminder"]),
+    # The file is looked for in the background; what comes of it is in test_editor.py.
+    "O": Pilot(LATE, lambda it: bool([*it.app._notifications, *edits(it)])),
     "w": Pilot((), asks(AskScreen)),
     "enter": Pilot((), asks(ConversationScreen)),
     "T": Pilot((), asks(TextScreen)),

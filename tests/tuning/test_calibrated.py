@@ -21,7 +21,8 @@ from rig.tasks import part_of
 from rig.tuning import imatrix
 from rig.tuning.calibrate import Activations
 from rig.tuning.imatrix import ImportanceMatrix
-from rig.tuning.quantize import CALIBRATED, QuantizeRecipe, TensorType, quantize
+from rig.tuning.quantize import QuantizeRecipe, TensorType, quantize
+from rig.tuning.types import CALIBRATED
 
 Rig = Callable[..., Any]
 

@@ -22,7 +22,8 @@ from rig.engine.files.header import read_header
 from rig.engine.files.info import Origin, inspect
 from rig.engine.files.registry import Entry, Source, resolve
 from rig.errors import RigError
-from rig.tuning.quantize import TYPES, DerivedModel, QuantizeRecipe, quantize
+from rig.tuning.quantize import DerivedModel, QuantizeRecipe, quantize
+from rig.tuning.types import TYPES
 
 ONE_LAYER = 2 * tiny_gguf.LAYERS
 

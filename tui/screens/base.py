@@ -1,5 +1,6 @@
 """What the screens of rig share: keys, ways to leave, a page to search, and questions with a few answers."""
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -7,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from textual import events
-from textual.app import ComposeResult
+from textual.app import ComposeResult, SuspendNotSupported
 from textual.containers import Vertical
 from textual.message import Message
 from textual.screen import ModalScreen, Screen, ScreenResultType
@@ -17,6 +18,7 @@ from textual.worker import get_current_worker
 
 from rig.displays.signs import Glyph
 from rig.errors import RigError
+from tui.screens.editor import command, edit
 from tui.text.lines import BLANK, Line, Span, Tint, fit, inert, spread
 from tui.widgets.keys import Section, bindings_of
 from tui.widgets.lines import Lines, Page, Rearranged, SearchBar, SearchChanged
@@ -107,6 +109,18 @@ class RigScreen(Screen[ScreenResultType]):
                 self.app.call_from_thread(answer)
 
         self.run_worker(work, thread=True, group=group, exclusive=group != "default")
+
+    def edit(self, place: Callable[[], tuple[Path, int]]) -> None:
+        """Open a file at a line in the user's editor. `place` looks for it in the background."""
+
+        def open_it(words: list[str]) -> None:
+            try:
+                with self.app.suspend():
+                    edit(words)
+            except (RigError, SuspendNotSupported) as error:
+                self.say_fault(str(error))
+
+        self.in_background(lambda: command(os.environ, *place()), open_it, group="edit")
 
     def say_fault(self, fault: str) -> None:
         """Show what could not be done, and why."""

@@ -22,7 +22,7 @@ from tui.live.layout import plain
 from tui.screens import keys
 from tui.screens.base import PagedScreen, RigScreen, WriteScreen
 from tui.stored.reader import SIGNS, OutlineRow, RecordCursor, View
-from tui.stored.record import Record, StepRecord, read_columns, read_record
+from tui.stored.record import Record, StepRecord, read_columns, read_place, read_record
 from tui.text.lines import Line, Span, Tint, inert_line, spread, width_of
 from tui.text.page_writer import unread
 from tui.widgets.keys import KeyBar
@@ -253,6 +253,11 @@ class ConversationScreen(PagedScreen[None]):
             text = step_json(step)
             self.app.copy_to_clipboard(text)
             self.notify(f"copied step {step.step + 1}, {len(text):,} characters", markup=False)
+
+    def action_edit(self) -> None:
+        if self.reader is not None:
+            turn = self.reader.row.turn
+            self.edit(partial(read_place, self.store, self.run_id, self.where, turn))
 
     def action_write(self) -> None:
         self.app.push_screen(WriteScreen("page"), self._write)

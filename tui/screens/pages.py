@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import ClassVar
 
@@ -114,6 +115,7 @@ class CardScreen(ModalScreen[str | None]):
     def compose(self) -> ComposeResult:
         with Vertical(id="card-room"):
             yield Lines(id="card")
+            yield Lines(id="card-keys")
 
     def on_mount(self) -> None:
         self.on_rearranged(Rearranged())
@@ -122,18 +124,25 @@ class CardScreen(ModalScreen[str | None]):
         size = self.app.size
         width = max(min(size.width - 2 * (_MARGIN + 1), _WIDEST), 20)
         margin = (" " * _MARGIN, Tint.PLAIN)
-        keys = (("enter", Tint.CALL), (" read the run   ", Tint.MUTED), ("q", Tint.CALL))
         lines: list[Line] = []
         for line in self.card.lines(width):
             spans = tuple((inert_line(text), Tint(tint)) for text, tint in line)
             # A line has at most so many characters, which can be wider than as many cells.
             is_wider = cell_len("".join(text for text, _ in spans).rstrip()) > width
             lines += [(margin, *part) for part in (wrap(spans, width) if is_wider else [spans])]
-        body = [BLANK, *lines, BLANK, (margin, *keys, (" leave", Tint.MUTED)), BLANK]
-        room, card = self.query_one("#card-room"), self.query_one("#card", Lines)
+        # Where the card fits without them, it has empty lines around it; its keys are always in sight.
+        gap = [BLANK] if len(lines) + 4 <= size.height else []
+        does = [("enter", "read the run"), ("q", "leave")]
+        if len(lines) + 1 > size.height:
+            does.insert(0, ("j/k", "scroll"))
+        keys = [((key, Tint.CALL), (f" {word}   ", Tint.MUTED)) for key, word in does]
+        below = [*gap, (margin, *chain.from_iterable(keys)), *gap]
+        room, bar = self.query_one("#card-room"), self.query_one("#card-keys", Lines)
         room.styles.width = width + 2 * _MARGIN
-        room.styles.height = min(len(body), size.height)
-        card.show(body)
+        room.styles.height = min(len(gap) + len(lines) + len(below), size.height)
+        bar.styles.height = len(below)
+        bar.show(below)
+        self.query_one("#card", Lines).show([*gap, *lines])
 
     def action_scroll(self, lines: int) -> None:
         card = self.query_one("#card", Lines)

@@ -1,5 +1,6 @@
 """Moving around in a run and steering it: choosing a conversation, a place in it, pausing and stopping."""
 
+from functools import partial
 from pathlib import Path
 
 from rig.budget import parse_json
@@ -12,7 +13,7 @@ from tui.live.live_run import LiveRun
 from tui.live.state import ConversationState
 from tui.screens.base import DETACH, STOP, Alternative, AskScreen, PagedScreen, QuitScreen, WriteScreen
 from tui.screens.conversation import TEXT_WIDTH, indented, stored_json, write_file
-from tui.stored.record import read_record, read_state
+from tui.stored.record import read_place, read_record, read_state
 from tui.text.lines import inert, inert_line
 from tui.widgets.lines import Lines, RowPicked
 from tui.widgets.lists import Board, ConversationPicked
@@ -169,6 +170,13 @@ class ReadingScreen(PagedScreen[None]):
         self.show_state()
 
     # Copying and writing
+
+    def action_edit(self) -> None:
+        """Open the file of the conversation at the turn of the chosen call, or of the last one in view."""
+        where, call = self.reading, self.query_one(TranscriptView).call
+        if where is not None:
+            turn = call.place.turn if call else None
+            self.edit(partial(read_place, Path(self.state.store), self.state.run, where, turn))
 
     def action_copy(self) -> None:
         where, call = self.reading, self.query_one(TranscriptView).call

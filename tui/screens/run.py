@@ -285,7 +285,7 @@ class RunScreen(ReadingScreen):
         if self._estimated != (arm, self.state.changes):
             self._estimated = arm, self.state.changes
             # Of an arm that stops by its results, neither a rate nor its interval would be fair.
-            is_fair = UNPLAYED not in (self.state.arm(arm).rated or {})
+            is_fair = bool(self.state.arms) and UNPLAYED not in (self.state.arm(arm).rated or {})
             cells = (cell for where, cell in self.state.conversations.items() if is_fair and where.arm == arm)
             counted = [(cell.where.conversation, cell.counts) for cell in cells if cell.counts is not None]
             self._estimates = estimates(counted, self.state.declaration)

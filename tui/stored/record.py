@@ -11,6 +11,7 @@ from rig.displays.steps import Ended, StepView, end_of, errors_of, step_view
 from rig.displays.transcript import branches
 from rig.events import ConversationFinished, ConversationStarted, Event, PieceGenerated, Speed, Where
 from rig.replay.moments import turn_moments
+from rig.rescore.places import place_of
 from rig.store import Runs, StoredRun, Transcript
 from rig.tasks import Step
 from tui.live.state import ConversationState, RunState
@@ -109,6 +110,12 @@ def read_columns(store: Path, record: Record) -> list[Record]:
 
 def _record(runs: Runs, run: StoredRun, where: Where) -> Record:
     return Record(run, where, runs.transcript(run, where.conversation, where.arm, where.repeat))
+
+
+def read_place(store: Path, run: str, where: Where, turn: int | None) -> tuple[Path, int]:
+    """Return the file that a conversation came from, and the line of a turn. Raises RigError."""
+    record = read_record(store, run, where)
+    return place_of(record.run, record.transcript, turn)
 
 
 def read_state(store: Path, run: str, where: Where) -> ConversationState:

@@ -4,6 +4,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from rich.cells import cell_len
+
+from rig.displays.card import told_metrics
 from rig.displays.progress import NOT_EVALUATED, Remaining
 from rig.displays.signs import CURSOR, DASH
 from rig.displays.table import short_names
@@ -21,6 +24,8 @@ _NAME = 30
 CURVES_FROM = 160
 """The width in cells from which every arm has a curve of its success so far, and its memory."""
 _CURVE = 40
+_BETWEEN = "  "
+"""What is between the columns of an arm's line."""
 
 
 class Arms(Rows):
@@ -30,7 +35,9 @@ class Arms(Rows):
         """Update the lines, with a mark at the arm of the conversation being read."""
         numbers = [(arm.rated, arm.speed, arm.failure, arm.evidence, arm.info.name) for arm in state.arms]
         width = self.size.width
-        if (len(state.arms) < 2 and width < CURVES_FROM) or not self.is_new(reading, state.changes, numbers):
+        if len(state.arms) < (1 if width >= CURVES_FROM else 2) or not self.is_new(
+            reading, state.changes, numbers
+        ):
             return
         cells: list[list[ConversationState]] = [[] for _ in state.arms]
         for where, conversation in state.conversations.items():
@@ -38,54 +45,89 @@ class Arms(Rows):
                 cells[where.arm].append(conversation)
         called = short_names([inert_line(arm.info.name) for arm in state.arms])
         names = min(max(map(len, called)), _NAME, width // 3)
-        lines = []
-        for number, arm in enumerate(state.arms):
+        heads: list[Line] = []
+        for number, _ in enumerate(state.arms):
             name: Span = (called[number], Tint.STRONG if number == reading else Tint.PLAIN)
             bar: Span = (str(CURSOR) if number == reading else " ", Tint.RUNNING)
-            head = [bar, (f"{number + 1} ", Tint.MUTED), *pad(fit([name], names), names + 1)]
-            room = width - width_of(head)
-            lines.append((*head, *_state(arm, cells[number], state.declaration, width, room)))
-        self.show(lines)
+            heads.append((bar, (f"{number + 1} ", Tint.MUTED), *pad(fit([name], names), names + 1)))
+        widest = max(map(width_of, heads))
+        states = _states(state.arms, cells, state.declaration, width, width - widest)
+        self.show([(*pad(head, widest), *rest) for head, rest in zip(heads, states, strict=True)])
         self.bring_into_sight(reading, reading)
 
 
-def _state(
-    arm: ArmState, conversations: Sequence[ConversationState], declaration: Declaration, width: int, room: int
-) -> Line:
-    """Return how an arm's conversations went, how far it is, and either why it failed or its numbers."""
+def _states(
+    arms: Sequence[ArmState],
+    conversations: Sequence[Sequence[ConversationState]],
+    declaration: Declaration,
+    width: int,
+    room: int,
+) -> list[Line]:
+    """Return for each arm how its conversations went, how far it is, and either why it failed or its
+    numbers, in columns that are the same for all arms.
+    """
     order = [sign.sign for sign in IN_ORDER]
-    counts = Counter(conversation.glyph for conversation in conversations)
-    kinds = sorted(counts.items(), key=lambda kind: order.index(kind[0][0]))
-    over, of = sum(conversation.over for conversation in conversations), len(conversations)
-    size = min(max(width // 5, 10), of)
-    tail: list[Span] = [(f" {over:>{len(str(of))}}/{of}", Tint.STRONG)]
-    if arm.failure is not None or not arm.evaluated:
-        tail.append((f"  {NOT_EVALUATED if arm.failure is None else inert_line(arm.failure)}", Tint.ERROR))
-    else:
-        if arm.evidence:
-            tail.append((f"  {inert_line(arm.evidence)}", Tint.STRONG))
-        if width >= CURVES_FROM and arm.course and UNPLAYED not in (arm.rated or {}):
-            tail.append((f"  {curve(arm.course, _CURVE):<{_CURVE}}", Tint.BAR))
-        tail += _numbers(arm, declaration, room - width_of(tail) - size)
-    return (*bar(kinds, size), *fit(tail, room - size - 1))
+    most = max(map(len, conversations))
+    size, digits = min(max(width // 5, 10), most), len(str(most))
+    room -= size + len(f" {most}/{most}") + 1
+    curves = [
+        curve(arm.course, _CURVE) if arm.course and UNPLAYED not in (arm.rated or {}) else "" for arm in arms
+    ]
+    has_curves = width >= CURVES_FROM and any(curves)
+    told = [inert_line(arm.evidence) for arm in arms]
+    beside = max((len(_BETWEEN) + cell_len(text) for text in told if text), default=0)
+    numbers = _numbers(arms, declaration, room - has_curves * (_CURVE + len(_BETWEEN)), beside)
+    lines = []
+    for arm, cells, line, text, drawn in zip(arms, conversations, numbers, told, curves, strict=True):
+        counts = Counter(conversation.glyph for conversation in cells)
+        kinds = sorted(counts.items(), key=lambda kind: order.index(kind[0][0]))
+        over, of = sum(conversation.over for conversation in cells), len(cells)
+        tail: list[Span] = []
+        if arm.failure is not None or not arm.evaluated:
+            why = NOT_EVALUATED if arm.failure is None else inert_line(arm.failure)
+            tail.append((f"{_BETWEEN}{why}", Tint.ERROR))
+        else:
+            if has_curves:
+                tail.append((f"{_BETWEEN}{drawn:<{_CURVE}}", Tint.BAR))
+            tail += [*line, (f"{_BETWEEN}{text}" if text else "", Tint.STRONG)]
+        played: Span = (f" {over:>{digits}}/{of:<{digits}}", Tint.STRONG)
+        lines.append((*pad(bar(kinds, size), size), played, *fit(tail, room)))
+    return lines
 
 
-def _numbers(arm: ArmState, declaration: Declaration, room: int) -> list[Span]:
-    """Return the rates and the speed that fit into `room` cells."""
-    if arm.rated is None:
-        return []
-    spans: list[Span] = []
-    rates = [(metric.title, measured(metric, arm.rated)) for metric in declaration.shown("lines")]
-    if arm.cuts:
-        rates.append(("cut", percent(arm.cut_share)))
-    rates.append(("tok/s", rate(arm.speed.decode_rate if arm.speed else None)))
-    if room > CURVES_FROM // 3 and arm.speed and arm.speed.peak_memory:
-        rates.append(("memory", mebibytes(arm.speed.peak_memory)))
-    for label, value in rates:
-        part: list[Span] = [(f"  {label} ", Tint.MUTED), (f"{value:>6}", Tint.STRONG)]
-        if width_of([*spans, *part]) < room:
-            spans += part
-    return spans
+def _numbers(arms: Sequence[ArmState], declaration: Declaration, room: int, beside: int) -> list[Line]:
+    """Return for each arm its rates and its speed, blank where nothing is rated yet.
+
+    The first rate is always there. Of the others there are as many as fit into `room` cells with the
+    `beside` cells of what is said about the arms, the least important last.
+    """
+    metrics = told_metrics(declaration)
+    titles = [metric.title for metric in metrics]
+    rows = []
+    for arm in arms:
+        rates = [measured(metric, arm.rated or {}) for metric in metrics]
+        speed = arm.speed or Speed()
+        memory = mebibytes(speed.peak_memory)
+        rows.append([*rates[:2], percent(arm.cut_share), rate(speed.decode_rate), *rates[2:], memory])
+    titles = [*titles[:2], "cut", "tok/s", *titles[2:], "memory"]
+    hidden = {"cut"} if not any(arm.cuts for arm in arms) else set()
+    if room <= CURVES_FROM // 3 or not any(arm.speed and arm.speed.peak_memory for arm in arms):
+        hidden.add("memory")
+    spans: list[list[Span]] = [[] for _ in arms]
+    for title, values in zip(titles, zip(*rows, strict=True), strict=True):
+        if title in hidden:
+            continue
+        size = max(6, *map(len, values))
+        cells = len(f"{_BETWEEN}{title} ") + size
+        if cells > room or (spans[0] and cells + beside > room):
+            break
+        room -= cells
+        for arm, line, value in zip(arms, spans, values, strict=True):
+            if arm.rated is None:
+                line.append((" " * cells, Tint.PLAIN))
+            else:
+                line += [(f"{_BETWEEN}{title} ", Tint.MUTED), (f"{value:>{size}}", Tint.STRONG)]
+    return [tuple(line) for line in spans]
 
 
 _GAP = 3

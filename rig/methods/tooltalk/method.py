@@ -196,6 +196,11 @@ class ToolTalk(Method):
     def parse(self, source: JsonObject, where: str, suite: str) -> Conversation:
         return replace(conversations.parse_conversation(source, where), suite=suite)
 
+    def place_of(self, folder: Path, task: Conversation, turn: int | None) -> tuple[Path, int] | None:
+        from rig.methods.tooltalk.places import place_of
+
+        return place_of(folder, task, turn)
+
     def check(self, place: Path, world: Path | None = None, toolbox: Toolbox | None = None) -> Checked:
         # Imported here, because these modules take a moment to load and runs do not need them.
         from rig.methods.tooltalk import check, check_written

@@ -26,7 +26,8 @@ from rig.metrics import TASKS, Declaration, Metric, Part, Score
 from rig.models import Prediction, Request, StepKey, ToolDoc
 from rig.papers.toolbench.raw import checked_shape, convert, is_raw, method_of, query_id, raw_of
 from rig.solutions import judgements
-from rig.solutions.judgements import SEED, Judgement, ModelAnswers, Shape
+from rig.solutions.judgements import Judgement, ModelAnswers
+from rig.solutions.rules import SEED, Shape
 from rig.solutions.solution import FINISH, Finished, Node, Solution, json_value, without_judge
 from rig.tasks import ASSISTANT, ExpectedTurn, PlayedTurn, Step
 

@@ -15,7 +15,7 @@ from pydantic import Field
 from rig.calls import Json, JsonObject
 from rig.documents import Foreign, Many, parsed
 from rig.errors import RigError
-from rig.solutions.judgements import SEED, Shape
+from rig.solutions.rules import SEED, Shape
 from rig.solutions.solution import (
     FINISH,
     Node,
