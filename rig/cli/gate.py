@@ -101,14 +101,15 @@ def _lines(result: GateResult) -> Iterator[str]:
 
 def _verdict(result: GateResult) -> str:
     """Return the decision in words, with a note on conditions that were not required and stay open."""
-    counting = [judged for judged in result.results if judged.counts and judged.decision is result.decision]
+    decision = result.decision
+    counting = [judged for judged in result.results if judged.counts and judged.decision is decision]
     if counting:
         names = ", ".join(dict.fromkeys(one_line(judged.arm) for judged in counting))
-        return f"gate: {word(result.decision)}: {names}"
+        return f"gate: {word(decision)}: {names}"
     unsure = sum(judged.decision is Decision.CANNOT_TELL for judged in result.results)
     conditions = f"{counted(unsure, 'condition')} that {'is' if unsure == 1 else 'are'} not required"
     doubt = f"; cannot tell of {conditions}" if unsure else ""
-    return f"gate: {word(result.decision)}{doubt}"
+    return f"gate: {word(decision)}{doubt}"
 
 
 def _case(judged: ConditionResult) -> TestCase:
