@@ -118,6 +118,18 @@ _DIALOGUE = [
 ]  # fmt: skip
 _MCP_TOOLS = {"tools": [strays._LISTED]}
 
+
+@cache
+def _predictions() -> Any:
+    with folder() as place:
+        asked = ("run", "oracle", "--only", "AddAlarm-easy", "--similarity", "exact", "--display", "none")
+        runs = ("--runs", place / "runs.sqlite")
+        for verb in (asked, ("export", "latest", "--format", "tooltalk", "--output", place / "out")):
+            if (done := rig(*verb, *runs)).code:
+                raise Broken(done.err)
+        return _file(next((place / "out").rglob("AddAlarm*.json")))
+
+
 KINDS: Mapping[str, Kind] = {
     "conversation": Kind(
         "talks/AddAlarm-easy.json",
@@ -209,7 +221,7 @@ KINDS: Mapping[str, Kind] = {
     "predictions": Kind(
         "predicted/AddAlarm-easy.json",
         "json",
-        lambda: _predicted(),
+        _predictions,
         "score predicted --similarity exact",
     ),
     "predictions for BFCL": Kind(
@@ -297,17 +309,6 @@ _WORDS = {
 }
 
 
-@cache
-def _predicted() -> Any:
-    with folder() as place:
-        asked = ("run", "oracle", "--only", "AddAlarm-easy", "--similarity", "exact", "--display", "none")
-        runs = ("--runs", place / "runs.sqlite")
-        for verb in (asked, ("export", "latest", "--format", "tooltalk", "--output", place / "out")):
-            if (done := rig(*verb, *runs)).code:
-                raise Broken(done.err)
-        return _file(next((place / "out").rglob("AddAlarm*.json")))
-
-
 def _in_place(random: Random, path: Path, victim: Path) -> str:
     """Something that is no file, in the place of one."""
     kind = random.choice(("folder", "pipe", "loop", "zero", "victim", "sparse", "gone"))
@@ -320,7 +321,7 @@ def _in_place(random: Random, path: Path, victim: Path) -> str:
         with path.open("wb") as file:
             file.truncate(60 << 30)
     elif kind != "gone":
-        targets = {"loop": path.name, "zero": "/dev/zero", "victim": victim}
+        targets: dict[str, str | Path] = {"loop": path.name, "zero": "/dev/zero", "victim": victim}
         path.symlink_to(targets[kind])
     return kind
 
