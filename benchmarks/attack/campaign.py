@@ -76,13 +76,15 @@ def apart(
     kill_s: float | None = None,
     room: int | None = None,
     watch: Watch | None = None,
+    seconds: int = SECONDS,
+    memory: int | None = None,
     **more: object,
 ) -> Finished:
     """Run rig's command line in a fork of this process, with more variables in its environment.
 
     It is killed after so many seconds, or can write no file of more than `room` bytes; `watch` says what is
-    wrong with what it does, as Python audits it, or nothing. Raises Broken for that, a
-    traceback, a hang, too much memory, and a control character for the terminal.
+    wrong with what it does, as Python audits it, or nothing. It may compute for `seconds`, and hold `memory`
+    bytes. Raises Broken for that, a traceback, a hang, and a control character for the terminal.
     """
     with (
         tempfile.TemporaryFile() as entered,
@@ -99,7 +101,7 @@ def apart(
             os.environ |= {name: str(value) for name, value in more.items()}
             if watch:
                 sys.addaudithook(partial(_end_if_wrong, watch))
-            _play([str(argument) for argument in arguments], room)
+            _play([str(argument) for argument in arguments], room, seconds)
         clock = threading.Timer(WALL if kill_s is None else kill_s, os.kill, (child, signal.SIGKILL))
         clock.start()
         _, status, usage = os.wait4(child, 0)
@@ -115,7 +117,7 @@ def apart(
         raise Broken(f"exit code {finished.code}: {finished.err[-400:]!r}")
     if finished.code == 2 and len(faults) != 1:
         raise Broken(f"{len(faults)} lines say what is wrong: {finished.err[-400:]!r}")
-    if (held := usage.ru_maxrss * 1024 - before) > MEMORY:
+    if (held := usage.ru_maxrss * 1024 - before) > (memory or MEMORY):
         raise Broken(f"{held / 2**30:.1f} GiB of memory")
     if steers := STEERS.search(finished.out + finished.err):
         raise Broken(f"wrote {steers[0]!r}")
@@ -123,7 +125,7 @@ def apart(
 
 
 def within(
-    place: Path, asked: Sequence[str], watch: Watch, told: Sequence[str] = (), **more: object
+    place: Path, asked: Sequence[str], watch: Watch, told: Sequence[str] = (), **more: Any
 ) -> Finished:
     """`apart`, in a folder that has rig's files. Raises Broken with the call, as `told` has it."""
     try:
@@ -141,11 +143,11 @@ def _end_if_wrong(watch: Watch, event: str, arguments: tuple[Any, ...]) -> None:
         os._exit(99)
 
 
-def _play(arguments: list[str], room: int | None) -> None:
+def _play(arguments: list[str], room: int | None, seconds: int) -> None:
     """rig in this process, whose end it is."""
     code: Any = 1
     try:
-        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
         if room is not None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
         sys.stdin, sys.stdout, sys.stderr = (

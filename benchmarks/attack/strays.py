@@ -81,7 +81,7 @@ def as_toml(given: Any) -> str:
     for name, inner in given.items() if isinstance(given, dict) else ():
         key = json.dumps(name)
         if isinstance(inner, list) and inner and all(isinstance(one, dict) for one in inner):
-            lines += [line for one in inner for line in (f"[[{key}]]", *as_toml(one).splitlines())]
+            lines += [line for one in inner for line in (f"[[{key}]]", *_rows(one))]
         elif isinstance(inner, dict):
             lines += [f"[{key}]", *as_toml(inner).splitlines()]
         else:
@@ -89,10 +89,22 @@ def as_toml(given: Any) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _rows(given: Any) -> list[str]:
+    """The lines of an object in a list, its own objects inline."""
+    inline = {name: inner for name, inner in given.items() if isinstance(inner, dict) and inner}
+    return [
+        *as_toml({name: inner for name, inner in given.items() if name not in inline}).splitlines(),
+        *(
+            f"{json.dumps(name)} = {{{', '.join(as_toml(inner).splitlines())}}}"
+            for name, inner in inline.items()
+        ),
+    ]
+
+
 def bundle(manifest: Any, files: dict[str, bytes], compress: str = "") -> bytes:
     """A bundle by its manifest and files, whatever they are."""
     made = io.BytesIO()
-    text = json.dumps(manifest).encode()
+    text = manifest if isinstance(manifest, bytes) else json.dumps(manifest).encode()
     with tarfile.open(fileobj=made, mode="w", format=tarfile.GNU_FORMAT) as archive:
         for name, data in {"bundle.json": text, **files}.items():
             info = tarfile.TarInfo(f"rig-bundle/{name}")

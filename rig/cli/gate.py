@@ -105,14 +105,15 @@ def _verdict(result: GateResult) -> str:
     from rig.compare.verdict import Decision
     from rig.gate import word
 
-    counting = [judged for judged in result.results if judged.counts and judged.decision is result.decision]
+    decision = result.decision
+    counting = [judged for judged in result.results if judged.counts and judged.decision is decision]
     if counting:
         names = ", ".join(dict.fromkeys(one_line(judged.arm) for judged in counting))
-        return f"gate: {word(result.decision)}: {names}"
+        return f"gate: {word(decision)}: {names}"
     unsure = sum(judged.decision is Decision.CANNOT_TELL for judged in result.results)
     conditions = f"{counted(unsure, 'condition')} that {'is' if unsure == 1 else 'are'} not required"
     doubt = f"; cannot tell of {conditions}" if unsure else ""
-    return f"gate: {word(result.decision)}{doubt}"
+    return f"gate: {word(decision)}{doubt}"
 
 
 def _case(judged: ConditionResult) -> TestCase:

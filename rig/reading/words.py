@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import NamedTuple
 
 from rig.reading.characters import emoji, readable, repaired
@@ -19,6 +20,9 @@ from rig.reading.lexicon import (
 MAX_CHARACTERS = 4_096
 MAX_WORDS = 512
 """The most words of a text that are read at once; long texts are read piece by piece."""
+
+CACHED_TEXTS = 2048
+"""Texts whose parts are kept, as each prediction is compared with many true calls."""
 
 _TOKEN = re.compile(
     r"\d{4}-\d{1,2}-\d{1,2}(?!\d)|\d{1,2}:\d{2}(?::\d{2})?(?![\d:])|\d+(?::\d+)+"
@@ -105,6 +109,7 @@ class Parts(NamedTuple):
     pictures: tuple[str, ...] = ()
 
 
+@lru_cache(CACHED_TEXTS)
 def opened(text: str) -> Parts:
     """Split any string into its parts. Never raises."""
     text = _SPACES.sub(" ", readable(text))

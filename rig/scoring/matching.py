@@ -2,7 +2,7 @@
 
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, get_args
 
 from rig.calls import CallPlace, Difference, ExecutedCall, Json, Verdict
@@ -13,6 +13,7 @@ from rig.scoring.answers import Answers
 from rig.scoring.rules import Rules, UpstreamRules
 from rig.scoring.similarity import Adjudicated, Exact, Similarity
 from rig.toolbox.rules import is_optional
+from rig.toolbox.spec import Tool
 from rig.toolbox.toolbox import Toolbox, is_declared
 
 GRADER_VERSION = "15"
@@ -104,12 +105,12 @@ class _Compared(NamedTuple):
 class _Predicted:
     """A prediction, and the number of the true call that it matches. It is compared only if necessary.
 
-    `differences` are those from each ground-truth call of the same tool.
+    `differences` are those from ground-truth calls of the same tool, by number, as far as it was compared.
     """
 
     turn: int
     executed: ExecutedCall
-    differences: Mapping[int, tuple[Difference, ...]] | None = None
+    differences: dict[int, tuple[Difference, ...]] = field(default_factory=dict)
     compared: _Compared | None = None
     truth: int | None = None
 
@@ -150,20 +151,15 @@ class Matching:
             return predicted.compared
         turn, executed = predicted.turn, predicted.executed
         tool = self._grader.toolbox.tools.get(executed.name)
-        if predicted.differences is None:
-            predicted.differences = {
-                number: self._grader.rules.compare(tool, executed, truth)
-                for number, (place, truth) in enumerate(self._truths)
-                if tool
-                and truth.name == tool.name
-                and (self._grader.mode != "per-turn" or place.turn == turn)
-            }
-        miss = self._miss(turn, executed, predicted.differences)
+        compared = {
+            number: self._differences(tool, predicted, number)
+            for number, (place, truth) in enumerate(self._truths)
+            if tool and truth.name == tool.name and (self._grader.mode != "per-turn" or place.turn == turn)
+        }
+        miss = self._miss(turn, executed, compared)
         is_open = not self.is_forbidden(turn, executed)
         due = {
-            truth: differences
-            for truth, differences in predicted.differences.items()
-            if is_open and self._is_due(truth)
+            truth: differences for truth, differences in compared.items() if is_open and self._is_due(truth)
         }
         candidates = [truth for truth, differences in due.items() if not differences]
         if self._grader.mode != "upstream":
@@ -174,6 +170,14 @@ class Matching:
             candidates += unclear
         predicted.compared = _Compared(candidates, miss, unclear)
         return predicted.compared
+
+    def _differences(self, tool: Tool, predicted: _Predicted, truth: int) -> tuple[Difference, ...]:
+        """Return what `compare` does, which takes long, once for each ground-truth call."""
+        differences = predicted.differences.get(truth)
+        if differences is None:
+            differences = self._grader.rules.compare(tool, predicted.executed, self._truths[truth][1])
+            predicted.differences[truth] = differences
+        return differences
 
     def is_forbidden(self, turn: int, executed: ExecutedCall) -> bool:
         """Return whether a call must not be made in a turn."""
@@ -222,7 +226,7 @@ class Matching:
         for number in self._of_turn[turn]:
             truth = self._truths[number][1]
             is_open = truth.name == tool.name and number not in self._holder and not is_optional(truth)
-            if is_open and not self._grader.rules.compare(tool, executed, truth):
+            if is_open and not self._differences(tool, predicted, number):
                 return number
         return None
 

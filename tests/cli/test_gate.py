@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -309,3 +310,12 @@ def test_every_measurement_is_read_from_what_is_stored(store: Path, policy: Call
     assert {"decode_rate", "turn_s", "wall_s", "file_bytes"} <= known
     for result in judged.results:
         assert ("was not measured" in result.text) == (result.condition.metric not in known)
+
+
+def test_a_policy_of_thousands_of_conditions_is_decided_in_seconds(
+    store: Path, rig: Rig, policy: Callable[[str], Path]
+) -> None:
+    file = policy('[[required]]\nmetric = "decode_rate"\nmin_ratio = 0\n' * 4_000)
+    begun = time.process_time()
+    assert rig("gate", file, "latest").code == 3
+    assert time.process_time() - begun < 15

@@ -333,3 +333,14 @@ def test_calls_of_their_own_turns_are_not_compared_with_every_true_call() -> Non
     assert all(matching.add(turn, call).match for turn, call in enumerate(calls))
     assert list(matching.unclear()) == []
     assert compared == len(calls)
+
+
+def test_a_prediction_is_compared_once_with_each_true_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    grader = Grader("default", Exact(), TOOLTALK)
+    compare, compared = grader.rules.compare, []
+    monkeypatch.setattr(grader.rules, "compare", lambda *calls: compared.append(calls) or compare(*calls))
+    matching = grader.start([(CallPlace(1, number), delete(number)) for number in range(9)])
+    for number in range(9):
+        matching.add(1, delete(number + 20))
+    assert not any(verdict.match for verdict in matching.verdicts())
+    assert len(compared) == 81
