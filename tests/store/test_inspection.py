@@ -97,7 +97,9 @@ def test_a_store_is_inspected_once_until_another_program_changes_it(
     assert inspected == [store]
 
 
-def test_what_is_remembered_is_lost_without_harm(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_remembered_is_lost_without_harm(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     remember(store)
     assert is_remembered(store)
     file = cache_directory() / inspection._FILE
@@ -106,7 +108,8 @@ def test_what_is_remembered_is_lost_without_harm(store: Path, monkeypatch: pytes
     with Runs.open(store) as runs:
         assert len(runs.all()) == 1
     file.unlink(missing_ok=True)
-    file.mkdir()
+    monkeypatch.setenv("RIG_CACHE", str(tmp_path / "cache"))
+    (cache_directory() / inspection._FILE).mkdir(parents=True)
     with Runs.open(store) as runs:
         assert len(runs.all()) == 1
 
