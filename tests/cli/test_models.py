@@ -243,4 +243,7 @@ def test_a_pull_that_is_ended_leaves_no_file(models: Path, tmp_path: Path, endin
         process.kill()
         process.wait()
     left = list(models.iterdir())
-    assert left == [] if ending != signal.SIGKILL else [path.name[:6] for path in left] == [".pull."]
+    if ending != signal.SIGKILL:
+        assert left == []
+    else:  # what was begun, for the next pull to go on with, and where pip was at work
+        assert sorted(path.name[:6] for path in left) == [".SmolL", ".pull."]

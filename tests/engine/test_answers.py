@@ -7,7 +7,7 @@ from rig_form import rig_format, text_of
 from rig.calls import Call
 from rig.engine.formats.base import Reading, RigFormat
 from rig.engine.formats.salvage import AnswerError
-from rig.models import Request, ToolDoc
+from rig.models import OWN, Request, ToolDoc
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def form(ask: Callable[..., Request]) -> RigFormat:
 
 def test_what_a_model_is_shown_is_what_it_may_write(form: RigFormat) -> None:
     call = Call("AddAlarm", {"time": "07:30:00"})
-    assert form.read(text_of(call)) == Reading((call,))
+    assert form.read(text_of(call)) == Reading((call,), form=OWN)
     assert form.read(text_of('He said "é😀"\n')) == Reading(content='He said "é😀"\n')
 
 
@@ -75,7 +75,7 @@ def test_a_parameter_may_be_called_like_a_schema_keyword() -> None:
     parameters = {"type": "object", "properties": {"description": {"type": "string", "description": "d"}}}
     form = rig_format((ToolDoc("T", "", parameters),))
     assert form.read('{"tool": "T", "arguments": {"description": "x"}}') == Reading(
-        (Call("T", {"description": "x"}),)
+        (Call("T", {"description": "x"}),), form=OWN
     )
     assert '"description": {"type": "string"}' in json.dumps(form.language().schema)
 
