@@ -218,7 +218,7 @@ def test_hostile_text_is_bounded_and_never_run(tmp_path: Path) -> None:
         assert call is None or call.name == "f"
     deep = '{"answer_generation": ' + "[" * 100_000
     (tmp_path / "1_CoT@1.json").write_text(deep)
-    with pytest.raises(RigError, match="not JSON|nested too deeply"):
+    with pytest.raises(RigError, match="nested too deeply"):
         answers.load(tmp_path)
 
 
