@@ -34,9 +34,7 @@ def test_a_command_installs_rig_or_a_package_that_is_named_as_such(command: str)
     words = re.sub(r"-c \S+|(?<!\S)--?[\w-]+", "", command).replace('"', "").replace("'", "").split()
     for word in filter(None, words):
         name, _, extras = word.rstrip("],;").partition("[")
-        is_own_wheel = re.match(rf"\./(?:ci/)?{DISTRIBUTION.replace('-', '_')}-", name) and name.endswith(
-            ".whl"
-        )
+        is_own_wheel = re.fullmatch(rf"\./(?:ci/)?{DISTRIBUTION.replace('-', '_')}-\S+\.whl", name)
         assert is_own_wheel or name in (".", DISTRIBUTION, *THEIRS), f"{command!r} installs {name}"
         assert set(filter(None, extras.split(","))) <= PROJECT["optional-dependencies"].keys()
 

@@ -54,7 +54,7 @@ def prefixes(
 ) -> Iterator[tuple[str, Request]]:
     """Every point at which the true assistant acts, with its id: before each call, and before each reply."""
     tools = offered_tools(conversation, settings or ToolTalkSettings())
-    facts = context(conversation.metadata)
+    facts, now = context(conversation.metadata), conversation.metadata.now
     messages: list[Message] = []
     for index, turn in enumerate(conversation.turns):
         if turn.role == "user":
@@ -64,7 +64,7 @@ def prefixes(
             key = StepKey(conversation.name, index, step)
             yield (
                 f"{conversation.name}/{index}/{step}",
-                Request(key, INSTRUCTIONS, tools, facts, tuple(messages), several_calls=True),
+                Request(key, INSTRUCTIONS, tools, facts, tuple(messages), several_calls=True, now=now),
             )
             message = call_message(turn.calls[step]) if step < len(turn.calls) else ReplyMessage(turn.text)
             messages.append(message)

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import tomllib
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,8 @@ def _played(code: str, begin: str = BEGIN) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
+        # Where the tests run in the background the shell has SIGINT ignored, which a process would inherit.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
 
 
