@@ -9,8 +9,8 @@ import pytest
 import tiny_gguf
 from native_templates import OWN
 
+from rig.bundle import built
 from rig.cli import doctor
-from rig.engine import built
 from rig.errors import RigError
 from rig.methods.tooltalk.method import ToolTalk
 
