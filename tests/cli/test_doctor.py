@@ -13,6 +13,7 @@ from rig.bundle import built
 from rig.cli import doctor
 from rig.errors import RigError
 from rig.methods.tooltalk.method import ToolTalk
+from rig.tooltalk.world import World
 
 Rig = Callable[..., Any]
 WriteGguf = Callable[..., Path]
@@ -121,7 +122,7 @@ def test_a_broken_world_and_broken_conversations(monkeypatch: pytest.MonkeyPatch
     def broken(*_: object) -> None:
         raise RigError("it is broken")
 
-    monkeypatch.setattr(doctor.World, "open", broken)
+    monkeypatch.setattr(World, "open", broken)
     monkeypatch.setattr(ToolTalk, "load", broken)
     assert [found.state for found in doctor._world()] == ["fail"]
     assert [found.state for found in doctor._conversations()][:2] == ["fail", "fail"]
