@@ -12,7 +12,7 @@ from rig.engine.core.settings import EngineSettings, Sampling
 from rig.engine.core.template import ChatTemplate, TemplateError
 from rig.engine.core.tokenizer import Segment, Tokenizer
 from rig.engine.decoding.cache import Feeding, PrefixStore, PrefixTree, Rows
-from rig.engine.decoding.decoder import Budget, Form, Lane, generate
+from rig.engine.decoding.decoder import Form, Lane, TokenBudget, generate
 from rig.engine.decoding.drafting import Ahead, Drafter
 from rig.engine.decoding.sampler import Sampler
 from rig.engine.files.adapters import Adapter, named
@@ -364,7 +364,7 @@ class LlamaCppModel(Model):
                 constraint,
                 sampler,
                 logits,
-                budget=Budget(limit, room, form.language.thoughts, thinking),
+                budget=TokenBudget(limit, room, form.language.thoughts, thinking),
                 marks=form.marks,
                 ahead=ahead,
                 fast_forward=self.settings.fast_forward,

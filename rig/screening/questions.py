@@ -80,7 +80,7 @@ TOOLS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ToolQuestion:
     """A question with the calls that it is due; an answer in words if there are none."""
 
     title: str
@@ -101,11 +101,11 @@ class Question:
 
 _OSLO, _LIMA = (Call("get_weather", {"city": city}) for city in ("Oslo", "Lima"))
 QUESTIONS = (
-    Question("one tool", "What is the weather in Oslo today?", (_OSLO,), (WEATHER,)),
-    Question("28 tools", "Set a timer for 12 minutes, please.", (Call("set_timer", {"minutes": 12}),)),
-    Question("two calls", "What is the weather in Oslo today, and what is it in Lima?", (_OSLO, _LIMA)),
-    Question("no call", "Thank you! That was all for today.", ()),
-    Question(
+    ToolQuestion("one tool", "What is the weather in Oslo today?", (_OSLO,), (WEATHER,)),
+    ToolQuestion("28 tools", "Set a timer for 12 minutes, please.", (Call("set_timer", {"minutes": 12}),)),
+    ToolQuestion("two calls", "What is the weather in Oslo today, and what is it in Lima?", (_OSLO, _LIMA)),
+    ToolQuestion("no call", "Thank you! That was all for today.", ()),
+    ToolQuestion(
         "nested",
         "Order 3 of article L7 and 1 of article D2 for our customer Ada Byron in London.",
         (
@@ -123,10 +123,10 @@ QUESTIONS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class AnsweredQuestion:
     """What a file did with a question. `form` is the form of its calls, empty for the one of its family."""
 
-    question: Question
+    question: ToolQuestion
     is_right: bool
     form: str
     text: str
@@ -137,7 +137,7 @@ class Finding:
         return bool(self.form)
 
 
-def ask(resolved: ResolvedModel, on_read: OnRead) -> Iterator[Finding]:
+def ask(resolved: ResolvedModel, on_read: OnRead) -> Iterator[AnsweredQuestion]:
     """Ask a model the questions, and yield what it does with each. Raises RigError as loading does."""
     settings = EngineSettings(
         grammar="none", thinking="off", max_tokens=MOST_TOKENS, parallel=1, prefix_cache=False
@@ -155,7 +155,7 @@ def _answer(model: Model, request: Request, on_read: OnRead) -> Prediction:
     return model.predict(request, listen)
 
 
-def finding(question: Question, prediction: Prediction) -> Finding:
+def finding(question: ToolQuestion, prediction: Prediction) -> AnsweredQuestion:
     """Say what an answer does with a question."""
     calls, fault = prediction.calls, _fault(prediction)
     form = prediction.form.removeprefix(LEAKED) if prediction.form.startswith(LEAKED) else ""
@@ -173,7 +173,7 @@ def finding(question: Question, prediction: Prediction) -> Finding:
         made = ", ".join(f"{call.name} {json.dumps(call.arguments)}" for call in calls)
         text = "right" if is_right else f"{right} of {len(question.calls)} right: {_clipped(made)}"
     how = f"leaked ({form}): a strict server takes it for words" if form else "in the right form"
-    return Finding(question, is_right, form, f"{text}, {how}" if calls else text)
+    return AnsweredQuestion(question, is_right, form, f"{text}, {how}" if calls else text)
 
 
 def _fault(prediction: Prediction) -> str:

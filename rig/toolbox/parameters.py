@@ -56,7 +56,7 @@ def weight(value: Json) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _At:
     """Where a schema stands: its path, its depth, and the references on the way to it.
 
     `loop` are those since the last member or element: if one of them comes again, no value could ever fit.
@@ -67,9 +67,9 @@ class _Place:
     stack: frozenset[str] = frozenset()
     loop: frozenset[str] = frozenset()
 
-    def inside(self, step: str) -> "_Place":
+    def inside(self, step: str) -> "_At":
         """Return the place of a member or an element."""
-        return _Place(f"{self.where}{step}".lstrip("."), self.depth + 1, self.stack)
+        return _At(f"{self.where}{step}".lstrip("."), self.depth + 1, self.stack)
 
 
 class ParameterReader:
@@ -92,13 +92,13 @@ class ParameterReader:
             value = {}
         if not isinstance(value, dict):
             raise self._root.fault("the schema of parameters has to be an object")
-        node = self._node(value, _Place())
+        node = self._node(value, _At())
         if not node.keys() - set(DOCUMENTATION):
             node |= {"type": "object"}
         united = self._united(node)
         definitions = dict(self._definitions())
         if _is_endless(definitions):
-            raise self._fault(_Place(), "refers to itself without end")
+            raise self._fault(_At(), "refers to itself without end")
         return {**united, **({"$defs": definitions} if definitions else {})}
 
     def _united(self, node: JsonObject) -> JsonObject:
@@ -134,7 +134,7 @@ class ParameterReader:
         says_more = any(option.get("required", []) != required or len(option) > 1 for option in apart)
         return {**united, word: apart} if says_more else united
 
-    def _node(self, raw: Json, place: _Place) -> JsonObject:
+    def _node(self, raw: Json, place: _At) -> JsonObject:
         """Return what a schema says. Raises RigError for one that cannot be read."""
         if raw is None or raw is True:
             return {}
@@ -163,7 +163,7 @@ class ParameterReader:
         ]
         return {**(nodes[0] if len(nodes) == 1 else {"allOf": nodes}), **documented}
 
-    def _alternatives(self, schema: JsonObject, place: _Place) -> JsonObject:
+    def _alternatives(self, schema: JsonObject, place: _At) -> JsonObject:
         """Return a schema whose alternatives hold what stands beside them, unless they only say what belongs
         together.
         """
@@ -179,7 +179,7 @@ class ParameterReader:
         within = replace(place, depth=place.depth + 1)
         return {"anyOf": [self._node(alternative, within) for alternative in alternatives], **apart}
 
-    def _words(self, schema: JsonObject, place: _Place) -> JsonObject:
+    def _words(self, schema: JsonObject, place: _At) -> JsonObject:
         """Return a schema with all schemas inside it read, and a type if its words speak of one."""
         kinds = schema.get("type")
         if kinds is None and not schema.keys() & {"enum", "const"}:
@@ -212,7 +212,7 @@ class ParameterReader:
             self._required(node, schema, place)
         return node
 
-    def _required(self, node: JsonObject, schema: JsonObject, place: _Place) -> None:
+    def _required(self, node: JsonObject, schema: JsonObject, place: _At) -> None:
         """Add what properties of draft 3 say of themselves, and properties that are required alone."""
         own = (
             name
@@ -225,7 +225,7 @@ class ParameterReader:
                 self._note(place, f"requires {name[:60]!r}, which is not a property: a value of any kind")
                 node["properties"][name] = {}
 
-    def _is_pattern(self, pattern: str, place: _Place) -> bool:
+    def _is_pattern(self, pattern: str, place: _At) -> bool:
         """Return whether a pattern can be used; one that cannot is noted."""
         self._spend(len(pattern) + size_of(pattern) * _PER_STATE)
         fault = fault_of(as_python(pattern))
@@ -233,7 +233,7 @@ class ParameterReader:
             self._note(place, f"not held to: the pattern {pattern[:60]!r} ({fault})")
         return fault is None
 
-    def _normal(self, raw: Json, place: _Place) -> JsonObject:
+    def _normal(self, raw: Json, place: _At) -> JsonObject:
         if not isinstance(raw, dict):
             raise self._fault(place, "is no schema")
         inner = (
@@ -251,7 +251,7 @@ class ParameterReader:
         self._spend(sum(weight(list(schema.get(word, ()))) for word in vocabulary.SCHEMA_MAPS))
         return schema
 
-    def _followed(self, raw: Json, place: _Place) -> tuple[JsonObject, _Place, str | None]:
+    def _followed(self, raw: Json, place: _At) -> tuple[JsonObject, _At, str | None]:
         """Return what a schema refers to in the end, merged with what stands beside the references.
 
         For a schema that holds itself it is what stands beside, and the new reference to it.
@@ -276,7 +276,7 @@ class ParameterReader:
                 schema = {"allOf": [target, schema]}
         return schema, place, None
 
-    def _parts(self, schema: JsonObject, place: _Place) -> tuple[list[JsonObject], list[str], _Place]:
+    def _parts(self, schema: JsonObject, place: _At) -> tuple[list[JsonObject], list[str], _At]:
         """Return the schemas that allOf demands, however they are nested, and references to such as hold
         themselves.
         """
@@ -341,7 +341,7 @@ class ParameterReader:
             return {"allOf": values}
         return False if word == "additionalProperties" else None
 
-    def _target(self, name: str, place: _Place) -> Json:
+    def _target(self, name: str, place: _At) -> Json:
         """Return the schema that a reference points to."""
         target = self._root.value
         for step in filter(None, unquote(name).lstrip("#").split("/")):
@@ -368,7 +368,7 @@ class ParameterReader:
         number = 0
         while number < len(self._names):
             reference, name = list(self._names.items())[number]
-            place = _Place(name, 0, frozenset({reference}), frozenset({reference}))
+            place = _At(name, 0, frozenset({reference}), frozenset({reference}))
             # The reference itself is not followed: by now it has a name.
             yield name, self._node(self._target(reference, place), place)
             number += 1
@@ -378,10 +378,10 @@ class ParameterReader:
         for budget in self._budgets:
             budget.spend(ceil(values))
 
-    def _note(self, place: _Place, what: str) -> None:
+    def _note(self, place: _At, what: str) -> None:
         self.notes.append(f"{self._root.place}: {place.where[:200] or 'parameters'}: {what}")
 
-    def _fault(self, place: _Place, text: str) -> RigError:
+    def _fault(self, place: _At, text: str) -> RigError:
         return self._root.fault(f"{place.where[:200] or 'it'} {text}")
 
 

@@ -90,7 +90,7 @@ class Lane:
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class TokenBudget:
     """The tokens that an answer may take, and the thoughts before it; `room` is for both.
 
     Thoughts that have used up theirs are closed.
@@ -125,7 +125,7 @@ def generate(
     sampler: Sampler,
     logits: Logits,
     *,
-    budget: Budget,
+    budget: TokenBudget,
     marks: frozenset[int],
     ahead: Ahead,
     fast_forward: bool,

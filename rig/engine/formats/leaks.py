@@ -93,7 +93,7 @@ class Leak(NamedTuple):
     words: str = ""
 
 
-class _Place(NamedTuple):
+class _Spot(NamedTuple):
     """Calls at one place of a text."""
 
     calls: tuple[Call, ...]
@@ -169,7 +169,7 @@ def _tells(text: str, words: str, before: str) -> bool:
     )
 
 
-def _places(text: str, schemas: Mapping[str, JsonObject]) -> Iterator[_Place]:
+def _places(text: str, schemas: Mapping[str, JsonObject]) -> Iterator[_Spot]:
     """Yield the places of a text at which calls stand, in order."""
     if family := _of_family(text, schemas):
         yield family
@@ -185,7 +185,7 @@ def _places(text: str, schemas: Mapping[str, JsonObject]) -> Iterator[_Place]:
             at = max(place.end, start.end())
 
 
-def _at(text: str, start: int, schemas: Mapping[str, JsonObject]) -> _Place | None:
+def _at(text: str, start: int, schemas: Mapping[str, JsonObject]) -> _Spot | None:
     """Return the calls that begin at a place."""
     if text[start] == "f":
         return _named(text, start, start + len("functions."), "functions.NAME", schemas)
@@ -209,7 +209,7 @@ def _at(text: str, start: int, schemas: Mapping[str, JsonObject]) -> _Place | No
         form = "JSON in more braces"
     else:
         form = "bare JSON"
-    return _Place(calls, form, start, end)
+    return _Spot(calls, form, start, end)
 
 
 def _json_at(text: str, start: int) -> tuple[Json, int]:
@@ -222,7 +222,7 @@ def _json_at(text: str, start: int) -> tuple[Json, int]:
     return read_json_at(text, start)
 
 
-def _named(text: str, start: int, place: int, form: str, schemas: Mapping[str, JsonObject]) -> _Place | None:
+def _named(text: str, start: int, place: int, form: str, schemas: Mapping[str, JsonObject]) -> _Spot | None:
     """Return the call whose name stands at a place, with its arguments after it as JSON."""
     named = _NAMED.match(text, place)
     name = _known(named["name"], schemas) if named else ""
@@ -231,11 +231,11 @@ def _named(text: str, start: int, place: int, form: str, schemas: Mapping[str, J
     with suppress(JsonError):
         value, end = read_json_at(text, named.end())
         if isinstance(value, dict):
-            return _Place((Call(name, value),), form, start, end)
+            return _Spot((Call(name, value),), form, start, end)
     return None
 
 
-def _tagged(text: str, start: int, schemas: Mapping[str, JsonObject]) -> _Place | None:
+def _tagged(text: str, start: int, schemas: Mapping[str, JsonObject]) -> _Spot | None:
     """Return the call in tags that begins at a place: its arguments as JSON, or each in a tag of its own."""
     opened = _OPENED.match(text, start)
     name = _known(opened["name"] or opened["tag"], schemas) if opened else ""
@@ -250,7 +250,7 @@ def _tagged(text: str, start: int, schemas: Mapping[str, JsonObject]) -> _Place 
             value, end = read_json_at(text, skip(text, place))
         except JsonError:
             return None
-        return _Place((Call(name, value),), form, start, end) if isinstance(value, dict) else None
+        return _Spot((Call(name, value),), form, start, end) if isinstance(value, dict) else None
     while parameter := _PARAMETER.match(text, place):
         key = parameter["key"] or parameter["tag"]
         if key in arguments or (parameter["tag"] and key not in properties):
@@ -266,10 +266,10 @@ def _tagged(text: str, start: int, schemas: Mapping[str, JsonObject]) -> _Place 
             return None
     if not arguments and properties and not re.match(r"\s{0,99}</", text[place : place + 120]):
         return None
-    return _Place((Call(name, arguments),), form, start, place)
+    return _Spot((Call(name, arguments),), form, start, place)
 
 
-def _of_family(text: str, schemas: Mapping[str, JsonObject]) -> _Place | None:
+def _of_family(text: str, schemas: Mapping[str, JsonObject]) -> _Spot | None:
     """Return the calls that are written with another family's marks, by the first mark in the text."""
     shapes: list[tuple[int, str, CallShape]] = []
     for preset in plugins.registered().presets.values():
@@ -286,11 +286,11 @@ def _of_family(text: str, schemas: Mapping[str, JsonObject]) -> _Place | None:
             calls, end = reader.read(text, text.find(opened, start) if start == place else start, opening)
             if all(_known(call.name, schemas) for call in calls):
                 missing = " without its end" if "not closed" in reader.notes else ""
-                return _Place(tuple(calls), f"{trigger}{missing}", start, end)
+                return _Spot(tuple(calls), f"{trigger}{missing}", start, end)
     return None
 
 
-def _python(text: str, schemas: Mapping[str, JsonObject]) -> Iterator[_Place]:
+def _python(text: str, schemas: Mapping[str, JsonObject]) -> Iterator[_Spot]:
     """Yield the calls of an answer that is one list of Python calls, or a fence with one."""
     inner = re.fullmatch(r"\s*(?:```[\w+-]{0,20}\s*)?(\[.*\])\s*(?:```)?\s*", text, re.DOTALL)
     if not inner:
@@ -307,7 +307,7 @@ def _python(text: str, schemas: Mapping[str, JsonObject]) -> Iterator[_Place]:
         elif place != end:
             return
     if calls:
-        yield _Place(tuple(calls), "Python calls", inner.start(1), inner.end(1))
+        yield _Spot(tuple(calls), "Python calls", inner.start(1), inner.end(1))
 
 
 def _python_call(text: str, place: int, schemas: Mapping[str, JsonObject]) -> tuple[Call, int] | None:
