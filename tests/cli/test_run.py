@@ -183,7 +183,7 @@ BAD: dict[str, tuple[Callable[[Path], tuple[str, ...]], str]] = {
     "no conversations": (lambda place: ("oracle", "--conversations", "databases/none"), "no such directory"),
     "broken JSON": (lambda place: _bad_conversations(place, '{"name": '), "broken.json: not JSON"),
     "no conversation": (lambda place: _bad_conversations(place, '{"name": 1}'), "not a conversation: name"),
-    "no Unicode": (lambda place: _bad_conversations(place, _surrogate()), "text that is not Unicode"),
+    "no Unicode": (lambda place: _bad_conversations(place, _surrogate()), "holds half of a surrogate pair"),
     "no world": (lambda place: ("oracle", *SMALL[:2], "--world", "nowhere"), "nowhere"),
     "not its world": (lambda place: ("oracle", *SMALL[:2]), "the world has no account"),
     "two sources": (lambda place: ("oracle", *SMALL, "--suite", "easy"), "--suite and --conversations"),
