@@ -264,8 +264,10 @@ class Declaration(NamedTuple):
         rates = [
             f"{metric.noun} {metric.amount(strict)}{metric.unit} instead of {metric.amount(own)}{metric.unit}"
             for metric, other in pairs
-            if (own := metric.rate(counts)) is not None and (strict := other.rate(counts)) is not None
+            if (own := metric.rate(counts)) is not None and (strict := other.rate(counts)) not in (None, own)
         ]
+        if pairs and not rates:
+            return words  # such as where leaked calls were words in the run itself
         told = f"with {', '.join(rates)}" if rates else "and only --leaked strict tells what is left then"
         return f"{words}: a strict server takes leaked calls for words, {told}"
 
