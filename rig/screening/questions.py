@@ -173,7 +173,8 @@ def finding(question: ToolQuestion, prediction: Prediction) -> AnsweredQuestion:
         made = ", ".join(f"{call.name} {json.dumps(call.arguments)}" for call in calls)
         text = "right" if is_right else f"{right} of {len(question.calls)} right: {_clipped(made)}"
     how = f"leaked ({form}): a strict server takes it for words" if form else "in the right form"
-    return AnsweredQuestion(question, is_right, form, f"{text}, {how}" if calls else text)
+    is_call = calls or form or prediction.form == OWN
+    return AnsweredQuestion(question, is_right, form, f"{text}, {how}" if is_call else text)
 
 
 def _fault(prediction: Prediction) -> str:

@@ -50,11 +50,11 @@ class CallChecker:
         }
         self._tools = {tool.name: tool.parameters for tool in tools}
 
-    def read(self, answer: Json, how: str = "") -> Call:
+    def read(self, answer: Json, how: str = "", form: str = "") -> Call:
         """Return the call that an object in rig's form makes. Raises AnswerError for any other value, too."""
         match answer:
             case {"tool": str(name), "arguments": dict(arguments), **rest} if not rest:
-                return self.call(name, arguments, how)
+                return self.call(name, arguments, how, form)
         raise AnswerError("neither a tool call nor a reply", how)
 
     def call(self, name: str, arguments: Json, how: str = "", form: str = "") -> Call:
@@ -264,7 +264,7 @@ class RigFormat(AnswerFormat):
             case {"reply": str(reply), **rest} if not rest:
                 return Reading(content=reply, salvage=how)
         form = f"{LEAKED}{how}" if how not in ("", "after thoughts") else OWN
-        return Reading((self.checker.read(answer, how),), salvage=how, form=form)
+        return Reading((self.checker.read(answer, how, form),), salvage=how, form=form)
 
 
 class PlainFormat(RigFormat):
