@@ -219,7 +219,7 @@ def test_it_ends_with_one_file_its_verdict_and_its_card(rig: Rig, models: Path) 
     named = rig(*arguments, "--candidates", "5")
     assert (models / "tiny.gguf").exists()
     assert f"* {told['model']}: " in named.out
-    assert "loss of 5 points excluded" in named.out
+    assert "loss of 5 points open after 2" in named.out
 
 
 @pytest.mark.slow
