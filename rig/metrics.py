@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from rig.calls import UNREAD, Doubt, Fault, JsonObject, Verdict
+from rig.models import BROKEN, LEAKED
 
 Counts: TypeAlias = Mapping[str, float]
 """Counts by name, of one task or summed over many."""
@@ -170,7 +171,7 @@ class Part(NamedTuple):
 
 OWN_CALLS, FORMED = "calls.own", "calls.formed"
 """The counts of calls in the family's own form, and of all calls: own, leaked and broken."""
-OTHER_FORMS = "leaked: ", "broken: "
+OTHER_FORMS = LEAKED, BROKEN
 """What the names of the counts of calls in other forms begin with; the name of the form follows."""
 STRICT = "strict."
 """This and the name of the count of a success is that count where leaked calls are taken for words."""
@@ -235,32 +236,35 @@ class Declaration(NamedTuple):
         new = [count for count in others if count not in self.counts]
         if not new:
             return self
-        strict = [
-            metric._replace(
-                name=f"strict_{metric.name}",
-                noun=f"strict {metric.noun}",
-                label=f"strict {metric.title}",
-                numerator=f"{STRICT}{metric.numerator}",
-            )
-            for metric in (self.success_metric, *self.parts)
-            if metric is not None and f"{STRICT}{metric.numerator}" in counts
-        ]
+        strict = [metric for _, metric in self._strict(counts)]
         noun = "calls in the model's own form"
         own = Metric("own_form", noun, OWN_CALLS, FORMED, label="own form", place="tables")
         known = {metric.name for metric in self.metrics}
         added = [metric for metric in (*strict, own) if metric.name not in known]
         return self._replace(metrics=(*self.metrics, *added), counts=(*self.counts, *new))
 
+    def _strict(self, counts: Counts) -> list[tuple[Metric, Metric]]:
+        """Return each rate of success that these counts have for a strict reader, too, with that reader's."""
+        return [
+            (
+                metric,
+                metric._replace(
+                    name=f"strict_{metric.name}",
+                    noun=f"strict {metric.noun}",
+                    label=f"strict {metric.title}",
+                    numerator=f"{STRICT}{metric.numerator}",
+                ),
+            )
+            for metric in (self.success_metric, *self.parts)
+            if metric is not None and f"{STRICT}{metric.numerator}" in counts
+        ]
+
     def form_note(self, counts: Counts) -> str:
         """Return a sentence on the calls that these counts have in other forms; empty if there are none."""
         words = forms_in_words(counts)
         if not words or not any(name.startswith(OTHER_FORMS[0]) for name in in_other_forms(counts)):
             return words
-        pairs = [
-            (metric, metric._replace(numerator=f"{STRICT}{metric.numerator}"))
-            for metric in (self.success_metric, *self.parts)
-            if metric is not None and f"{STRICT}{metric.numerator}" in counts
-        ]
+        pairs = self._strict(counts)
         rates = [
             f"{metric.noun} {metric.amount(strict)}{metric.unit} instead of {metric.amount(own)}{metric.unit}"
             for metric, other in pairs

@@ -134,7 +134,7 @@ class LeakConstraint:
         piece = self._tokenizer.shown(token, self._marks)
         self._text += piece
         if self._arguments is not None:
-            if b"}" in piece and self._end() is not None:
+            if b"}" in piece and self._has_ended():
                 self._arguments, self._begun = None, len(self._text)
         elif b":" in piece and self._trigger not in self._text and (begun := self._call()):
             schema = json.dumps(without_keys(self._leaks[begun["tool"]], _BOUNDS))
@@ -163,14 +163,13 @@ class LeakConstraint:
             return False
         return thoughts.is_open or self._text.lstrip().startswith(thoughts.open.encode())
 
-    def _end(self) -> int | None:
-        """Return where the object of the held arguments ends, if it does."""
+    def _has_ended(self) -> bool:
+        """Return whether the object of the held arguments is complete."""
         try:
-            return json.JSONDecoder().raw_decode(
-                self._text[self._start :].decode("utf-8", "replace").lstrip()
-            )[1]
+            json.JSONDecoder().raw_decode(self._text[self._start :].decode("utf-8", "replace").lstrip())
         except ValueError:
-            return None
+            return False
+        return True
 
 
 class LLGuidanceGrammar(LLGuidanceBackend):  # type: ignore[misc]
