@@ -21,7 +21,6 @@ ToolChoice: TypeAlias = Literal["auto", "required", "none"]
 """Whether a model may, must or must not call tools."""
 GrammarArm: TypeAlias = Literal["json", "strict", "none"]
 """A legal call of a known tool or a reply; the same with formats of dates and the like; or any text."""
-GrammarEngine: TypeAlias = Literal["llguidance", "outlines_core"]
 ParameterOrder: TypeAlias = Literal["fixed", "free"]
 """The order of the tool's schema, or any order."""
 ThinkingArm: TypeAlias = Literal["auto", "on", "off"]
@@ -237,13 +236,6 @@ class EngineOptions:
         "json makes calls fit the parameters of the tools; strict also enforces formats such as dates; none"
         " lets the model write anything, and rig looks for calls in it.",
         several=True,
-        verbs="judge screen",
-    )
-    grammar_engine: GrammarEngine = generation_option(
-        "llguidance",
-        "The library that enforces the grammar.",
-        several=True,
-        idle=("grammar", "none"),
         verbs="judge screen",
     )
     parameter_order: ParameterOrder = generation_option(

@@ -14,7 +14,7 @@ from rig.calls import Call
 from rig.engine.core.settings import EngineSettings
 from rig.engine.engine import LlamaCppModel
 from rig.engine.loading import load
-from rig.errors import ErrorKind, RigError
+from rig.errors import ErrorKind
 from rig.models import Piece, Prediction, Request
 
 Open = Callable[..., LlamaCppModel]
@@ -24,11 +24,7 @@ Write = Callable[..., Path]
 ARMS = [
     {"grammar": grammar, **engine}
     for grammar in ("json", "strict")
-    for engine in (
-        {},
-        {"parameter_order": "free"},
-        {"grammar_engine": "outlines_core"},
-    )
+    for engine in ({}, {"parameter_order": "free"})
 ]
 
 
@@ -99,28 +95,10 @@ def test_a_grammar_is_remarked_on_where_it_is_not_the_default(tiny_path: Write) 
         remarks += [notice for notice in notices if "grammar" in notice]
     assert remarks == [
         "tiny: grammar json: parameters in any order",
-        "tiny: grammar json: by outlines_core",
         "tiny: grammar strict: formats are enforced",
         "tiny: grammar strict: formats are enforced, parameters in any order",
-        "tiny: grammar strict: formats are enforced, by outlines_core",
         "tiny: no grammar; answers are salvaged",
     ]
-
-
-def test_settings_that_cannot_go_together_are_refused(open_model: Open, tiny_path: Write) -> None:
-    together = {"grammar_engine": "outlines_core", "parameter_order": "free"}
-    with pytest.raises(RigError, match="use llguidance"):
-        open_model(tiny_path(), **together)
-    open_model(tiny_path(), **together, grammar="none")
-
-
-def test_tools_that_a_grammar_cannot_take_are_refused_before_the_first_step(
-    open_model: Open, tiny_path: Write, ask: Ask, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("rig.engine.grammar.outlines_core._LONGEST", 100)
-    model = open_model(tiny_path(), grammar_engine="outlines_core")
-    with pytest.raises(RigError, match="use --grammar-engine llguidance, or offer fewer"):
-        model.prepare(ask([]), None)
 
 
 @pytest.mark.parametrize(

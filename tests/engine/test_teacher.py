@@ -122,9 +122,7 @@ def test_a_call_is_as_likely_as_the_engine_finds_it_when_it_generates_it(
         assert assessed.logprob == pytest.approx(sum(prediction.logprobs), abs=3e-2)
 
 
-@pytest.mark.parametrize(
-    "settings", [{"grammar": "strict"}, {"grammar_engine": "outlines_core"}, {"parameter_order": "free"}]
-)
+@pytest.mark.parametrize("settings", [{"grammar": "strict"}, {"parameter_order": "free"}])
 def test_so_it_is_under_every_grammar(
     open_model: Open,
     teach: Callable[..., Teacher],
