@@ -21,7 +21,6 @@ ToolChoice: TypeAlias = Literal["auto", "required", "none"]
 """Whether a model may, must or must not call tools."""
 GrammarArm: TypeAlias = Literal["json", "strict", "none"]
 """A legal call of a known tool or a reply; the same with formats of dates and the like; or any text."""
-ParameterOrder: TypeAlias = Literal["fixed", "free"]
 """The order of the tool's schema, or any order."""
 ThinkingArm: TypeAlias = Literal["auto", "on", "off"]
 """The default of the chat template, or its switch turned on or off."""
@@ -237,13 +236,6 @@ class EngineOptions:
         " lets the model write anything, and rig looks for calls in it.",
         several=True,
         verbs="judge screen",
-    )
-    parameter_order: ParameterOrder = generation_option(
-        "fixed",
-        "Require arguments in the order of the tool's parameters, or allow any order.",
-        several=True,
-        idle=("grammar", "none"),
-        verbs="screen",
     )
     exact: bool = generation_option(
         False,

@@ -25,7 +25,7 @@ _HEADER = ("setting", "value", "from")
 _OF_FOLDERS = {
     *("name", "suite", "only", "part", "limit", "repeats", "count"),
     *("temperature", "sampling", "seed", "stress-seed", "max-tokens", "max-calls", "max-rounds", "n-ctx"),
-    *("thinking", "thinking-tokens", "docs", "history", "parameter-order", "several-calls", "tool-choice"),
+    *("thinking", "thinking-tokens", "docs", "history", "several-calls", "tool-choice"),
     *("distractors", "fill", "injections", "language", "reorder", "tool-errors", "typos", "wording"),
     *("loss", "power", "alpha", "flips", "seconds", "threshold", "metric", "votes", "timeout"),
 }

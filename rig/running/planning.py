@@ -99,17 +99,11 @@ class Options(SimpleNamespace):
         values["template_set"] = arms_of(values["template_set"])
         engines: dict[str, EngineSettings] = {}
         for combination in _combinations(values):
-            # Once, not once for every value of an option that has no effect here.
-            idle = {name: option.idle for name, option in OF_ENGINE.items() if option.idle}
-            used = {
-                name: value
-                for name, value in combination.items()
-                if name not in idle or combination[idle[name][0]] != idle[name][1]
-            }
             settings = EngineSettings(
-                **{OF_ENGINE[n].field: (OF_ENGINE[n].values or {}).get(v, v) for n, v in used.items()}
+                **{OF_ENGINE[n].field: (OF_ENGINE[n].values or {}).get(v, v) for n, v in combination.items()}
             )
-            engines.setdefault(_label({n: v for n, v in used.items() if len(values[n]) > 1}), settings)
+            label = _label({n: v for n, v in combination.items() if len(values[n]) > 1})
+            engines.setdefault(label, settings)
         if not self.noise:
             return engines
         alike: dict[str, EngineSettings] = {}

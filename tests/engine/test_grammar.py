@@ -20,11 +20,10 @@ from rig.engine.grammar.schema import narrow
 class Lab:
     """A tokenizer and a grammar over it, to ask whether a text is in a grammar's language."""
 
-    def __init__(self, path: Path, order: Any = "fixed") -> None:
+    def __init__(self, path: Path) -> None:
         self.model = LlamaModel(path)
         self.tokenizer = Tokenizer(self.model)
-        settings = EngineSettings(parameter_order=order)
-        self.grammar = make_grammar(self.model, self.tokenizer, settings)
+        self.grammar = make_grammar(self.model, self.tokenizer, EngineSettings())
 
     def start(self, schema: dict[str, Any]) -> Constraint:
         whole = narrow({"type": "object", "properties": {"x": schema}}, "T", formats=True)
@@ -276,68 +275,6 @@ def test_generations_do_not_share_their_state(lab: Lab) -> None:
     schema = call({}, [])
     lab.start(schema).forced()
     assert lab.start(schema).forced() == lab.start(schema).forced()
-
-
-@pytest.fixture(scope="module", params=["bpe", "merged", "spm"])
-def any_order(request: pytest.FixtureRequest, tiny_path: Callable[..., Path]) -> Iterator[Lab]:
-    lab = Lab(tiny_path(tokenizer=request.param), "free")
-    yield lab
-    lab.model.close()
-
-
-@pytest.mark.parametrize(("schema", "text", "accepted"), TABLE)
-def test_what_is_accepted_in_order_is_accepted_in_any(
-    any_order: Lab, schema: dict[str, Any], text: str | None, accepted: bool
-) -> None:
-    text = text or '{"tool": "T", "arguments": {"e": "option 499"}}'
-    assert any_order.accepts(schema, text) is accepted
-
-
-THREE = call({"a": STRING, "b": {"type": "integer"}, "c": {"type": "array", "items": STRING}}, ["a", "b"])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "accepted"),
-    [
-        ('{"a": "x", "b": 1, "c": []}', True),
-        ('{"c": ["y"], "b": 1, "a": "x"}', True),
-        ('{"b": 1, "a": "x"}', True),
-        ('{"b": 1, "c": [], "a": "x"}', True),
-        ('{"c": [], "a": "x"}', False),
-        ('{"c": []}', False),
-        ("{}", False),
-        ('{"a": "x", "b": 1, "a": "x"}', False),
-        ('{"b": 1, "a": "x", }', False),
-        ('{, "a": "x", "b": 1}', False),
-        ('{"b": "1", "a": "x"}', False),
-        ('{"b": 1, "a": "x", "d": 1}', False),
-    ],
-)
-def test_parameters_in_any_order_come_once_each(any_order: Lab, arguments: str, accepted: bool) -> None:
-    assert any_order.accepts(THREE, f'{{"tool": "T", "arguments": {arguments}}}') is accepted
-    assert not any_order.accepts(THREE, f'{{"arguments": {arguments}, "tool": "T"}}')
-
-
-def test_any_order_holds_for_objects_in_objects_and_in_lists(any_order: Lab) -> None:
-    inner = _object({"x": STRING, "y": {"type": "null"}}, ["y"])
-    schema = call({"o": inner, "l": {"type": "array", "items": inner, "maxItems": 2}}, [])
-    for text, accepted in (
-        ('{"l": [{"y": null, "x": ""}, {"x": "", "y": null}], "o": {"y": null}}', True),
-        ('{"l": [], "o": {"y": null, "x": "\\n"}}', True),
-        ('{"l": [{"x": ""}]}', False),
-        ('{"l": [{"y": null}, {"y": null}, {"y": null}]}', False),
-    ):
-        assert any_order.accepts(schema, f'{{"tool": "T", "arguments": {text}}}') is accepted
-
-
-def test_any_order_has_its_limits(any_order: Lab) -> None:
-    names = [f"parameter{number}" for number in range(11)]
-    any_order.start(call(dict.fromkeys(names[:10], STRING), []))
-    with pytest.raises(ConstraintError, match="goes up to 10 parameters, here are 11"):
-        any_order.start(call(dict.fromkeys(names, STRING), []))
-    objects = [_object(dict.fromkeys([*names[:9], f"own{number}"], STRING), []) for number in range(20)]
-    with pytest.raises(ConstraintError, match="use --parameter-order fixed"):
-        any_order.start(call({"o": {"anyOf": objects}}, []))
 
 
 @pytest.mark.parametrize(

@@ -21,11 +21,7 @@ Open = Callable[..., LlamaCppModel]
 Ask = Callable[..., Request]
 Write = Callable[..., Path]
 
-ARMS = [
-    {"grammar": grammar, **engine}
-    for grammar in ("json", "strict")
-    for engine in ({}, {"parameter_order": "free"})
-]
+ARMS = [{"grammar": "json"}, {"grammar": "strict"}]
 
 
 def ignore(_piece: Piece) -> None:
@@ -82,21 +78,19 @@ def test_settings_of_the_grammar_are_in_the_fingerprint(open_model: Open, tiny_p
     prints = [open_model(tiny_path(), **arm).fingerprint for arm in [*ARMS, {"grammar": "none"}]]
     assert len({json.dumps(dict(each), sort_keys=True) for each in prints}) == len(prints)
     default, *_, free = prints
-    assert (default["grammar"], default["parameter_order"]) == ("json", "fixed")
+    assert default["grammar"] == "json"
     assert str(default["grammar_engine"]).startswith("llguidance 1.")
     assert (free["grammar"], "grammar_engine" in free, "salvage_rules" in free) == ("none", False, True)
 
 
 def test_a_grammar_is_remarked_on_where_it_is_not_the_default(tiny_path: Write) -> None:
     remarks = []
-    for arm in [*ARMS, {"grammar": "none", "parameter_order": "free"}]:
+    for arm in [*ARMS, {"grammar": "none"}]:
         notices: list[str] = []
         load(tiny_path(), EngineSettings(n_threads=1, **arm), "tiny", notices.append).close()
         remarks += [notice for notice in notices if "grammar" in notice]
     assert remarks == [
-        "tiny: grammar json: parameters in any order",
         "tiny: grammar strict: formats are enforced",
-        "tiny: grammar strict: formats are enforced, parameters in any order",
         "tiny: no grammar; answers are salvaged",
     ]
 

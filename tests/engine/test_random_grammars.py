@@ -1,4 +1,4 @@
-"""Random tools, random walks: whatever a grammar lets through is a valid answer, and both orders agree.
+"""Random tools, random walks: whatever a grammar lets through is a valid answer.
 
 $RIG_RANDOM_SCHEMAS is how many sets of tools are tried; 10,000 take some ten minutes of a processor.
 """
@@ -22,7 +22,6 @@ from rig.engine.core.llama import LlamaModel
 from rig.engine.core.tokenizer import Tokenizer
 from rig.engine.formats.base import RigFormat
 from rig.engine.formats.salvage import AnswerError
-from rig.engine.grammar.language import Grammar
 from rig.engine.grammar.llguidance import LLGuidanceGrammar
 from rig.engine.grammar.schema import ANYTHING, parts_of
 from rig.engine_options import GrammarArm
@@ -31,52 +30,43 @@ from rig.models import ToolDoc
 COUNT = int(os.environ.get("RIG_RANDOM_SCHEMAS", "60"))
 
 
-class Engines:
-    """The two orders of parameters, over one vocabulary."""
+class Lab:
+    """A grammar over one vocabulary, and what walks it."""
 
     def __init__(self, path: Path) -> None:
         self.model = LlamaModel(path)
         self.tokenizer = Tokenizer(self.model)
         self.walker = Walker(self.tokenizer)
-        self.grammars: dict[str, Grammar] = {
-            "llguidance": LLGuidanceGrammar(self.model, self.tokenizer),
-            "llguidance, any order": LLGuidanceGrammar(self.model, self.tokenizer, free_order=True),
-        }
+        self.grammar = LLGuidanceGrammar(self.model, self.tokenizer)
 
 
 @pytest.fixture(scope="module")
-def engines(tiny_path: Callable[..., Path]) -> Iterator[Engines]:
-    engines = Engines(tiny_path(tokenizer="merged"))
-    yield engines
-    engines.model.close()
+def lab(tiny_path: Callable[..., Path]) -> Iterator[Lab]:
+    lab = Lab(tiny_path(tokenizer="merged"))
+    yield lab
+    lab.model.close()
 
 
-def check(engines: Engines, seed: int, seen: Counter[str]) -> None:
-    """One set of tools: walk it in both orders, and try each text in the other and by the checker."""
+def check(lab: Lab, seed: int, seen: Counter[str]) -> None:
+    """One set of tools: walk it twice, and hold texts and damaged texts against the checker."""
     source = random.Random(seed)
     offered = tools(source)
     arm: GrammarArm = source.choice(("json", "strict"))
     form = rig_format(offered, arm)
     texts = []
-    for name, grammar in engines.grammars.items():
-        text = engines.walker.walk(
-            grammar.start(form.language()), source, most=600, twin=grammar.start(form.language())
-        )
-        seen[f"{name}: {'whole' if text else 'endless'}"] += 1
+    for _ in range(2):
+        one, twin = (lab.grammar.start(form.language()) for _ in range(2))
+        text = lab.walker.walk(one, source, most=600, twin=twin)
+        seen["whole" if text else "endless"] += 1
         if text is not None:
-            assert is_valid(text.decode(), offered, arm) or is_open(form), (name, text)
+            assert is_valid(text.decode(), offered, arm) or is_open(form), text
             texts.append(text.decode())
     texts += [mutated(source, text) for text in texts]
     for text in texts:
-        verdicts = {
-            name: engines.walker.accepts(grammar.start(form.language()), text.encode())
-            for name, grammar in engines.grammars.items()
-        }
-        if verdicts["llguidance"]:
-            assert verdicts["llguidance, any order"], text
-        if any(verdicts.values()) and (arm == "json" or not is_open(form)):
+        is_accepted = lab.walker.accepts(lab.grammar.start(form.language()), text.encode())
+        if is_accepted and (arm == "json" or not is_open(form)):
             assert is_read(form, text) is is_valid(text, offered, arm), text
-        seen["accepted" if verdicts["llguidance"] else "refused"] += 1
+        seen["accepted" if is_accepted else "refused"] += 1
 
 
 def is_open(form: RigFormat) -> bool:
@@ -159,26 +149,25 @@ _FORMATS: dict[str, Callable[[str], object]] = {
 
 
 @pytest.mark.slow
-def test_whatever_is_let_through_is_valid_and_both_orders_agree(engines: Engines) -> None:
+def test_whatever_is_let_through_is_valid(lab: Lab) -> None:
     seen: Counter[str] = Counter()
     for seed in range(COUNT):
         try:
-            check(engines, seed, seen)
+            check(lab, seed, seen)
         except Exception as error:
             error.add_note(f"of the tools made with {seed}")
             raise
     print(dict(seen))
-    for name in engines.grammars:
-        assert seen[f"{name}: whole"] > 0.9 * COUNT
+    assert seen["whole"] > 1.8 * COUNT
     assert min(seen["accepted"], seen["refused"]) > COUNT / 2
 
 
 @pytest.mark.slow
 @pytest.mark.model
 def test_so_it_is_over_a_real_vocabulary(smollm2: Path) -> None:
-    engines = Engines(smollm2)
+    lab = Lab(smollm2)
     seen: Counter[str] = Counter()
     for seed in range(3):
-        check(engines, seed, seen)
-    engines.model.close()
-    assert min(seen[f"{name}: whole"] for name in engines.grammars) >= 2
+        check(lab, seed, seen)
+    lab.model.close()
+    assert seen["whole"] >= 4

@@ -19,18 +19,14 @@ def make_grammar(model: "LlamaModel", tokenizer: "Tokenizer", settings: EngineSe
         return FreeGrammar(tokenizer)
     from rig.engine.grammar.llguidance import LLGuidanceGrammar
 
-    return LLGuidanceGrammar(model, tokenizer, free_order=settings.parameter_order == "free")
+    return LLGuidanceGrammar(model, tokenizer)
 
 
 def remark(settings: EngineSettings) -> str:
     """Return what a person should know about the grammar before a run; empty for the default one."""
     if settings.grammar == "none":
         return "no grammar; answers are salvaged"
-    parts = [
-        *(["formats are enforced"] if settings.grammar == "strict" else []),
-        *(["parameters in any order"] if settings.parameter_order == "free" else []),
-    ]
-    return f"grammar {settings.grammar}: {', '.join(parts)}" if parts else ""
+    return "grammar strict: formats are enforced" if settings.grammar == "strict" else ""
 
 
 def fingerprint(settings: EngineSettings, salvage_rules: str) -> JsonObject:
@@ -44,5 +40,4 @@ def fingerprint(settings: EngineSettings, salvage_rules: str) -> JsonObject:
         "grammar_engine": f"llguidance {version('llguidance')}",
         "grammar_front": f"outlines {version('outlines')}",
         "grammar_separators": [BETWEEN_ITEMS, BETWEEN_KEY_AND_VALUE],
-        "parameter_order": settings.parameter_order,
     }

@@ -174,17 +174,13 @@ class LeakConstraint:
 
 
 class LLGuidanceGrammar(LLGuidanceBackend):  # type: ignore[misc]
-    """Outlines' llguidance backend over a GGUF file's exact bytes and all its end-of-generation tokens.
+    """Outlines' llguidance backend over a GGUF file's exact bytes and all its end-of-generation tokens."""
 
-    With `free_order` parameters may come in any order, otherwise in the schema's.
-    """
-
-    def __init__(self, model: LlamaModel, tokenizer: Tokenizer, *, free_order: bool = False) -> None:
+    def __init__(self, model: LlamaModel, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
         super().__init__(model)
         self._n_vocab = model.n_vocab
         self._ends = np.array(tokenizer.end_of_generation, dtype=np.intp)
-        self._free_order = free_order
         self._matcher = lru_cache(maxsize=64)(self._compile)
         self._json = lru_cache(maxsize=512)(self._compile_json)
 
@@ -226,8 +222,7 @@ class LLGuidanceGrammar(LLGuidanceBackend):  # type: ignore[misc]
         return self._compiled(CFG("\n".join((*rules, f"arguments: {lark.laid_out(schema)}\n"))))
 
     def _compile(self, language: Language) -> Any:
-        specials = self._tokenizer.specials
-        return self._compiled(CFG(lark.grammar(language, specials, free_order=self._free_order)))
+        return self._compiled(CFG(lark.grammar(language, self._tokenizer.specials)))
 
     def _compiled(self, grammar: CFG) -> Any:
         # Outlines would guess a grammar's dialect from its content, tools' names included.
