@@ -65,7 +65,7 @@ class EngineOptions:
     )
     seed: int = generation_option(
         0,
-        "Seed for sampling; each step of each conversation has one of its own, made of it.",
+        "Seed for sampling and dials; each step of each conversation has one of its own, made of it.",
         least=0,
         most=2**32 - 1,
         verbs="judge",

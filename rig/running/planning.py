@@ -137,9 +137,9 @@ class Options(SimpleNamespace):
                 raise RigError(f"{option.flag} has no effect on the method {method.name}; leave it out")
         values = {}
         for name, option in by_name.items():
-            if name in OF_METHODS:
+            if name in TABLE:
                 value = getattr(self, name)
-                values[name] = _distinct(value) if OF_METHODS[name].several else [value]
+                values[name] = _distinct(value) if TABLE[name].several else [value]
             else:
                 values[name] = own.get(name, [option.default])
             if len(values[name]) > 1 and not option.several:
@@ -174,8 +174,8 @@ class Options(SimpleNamespace):
         chosen: dict[str, list[Any]] = {}
         for text in self.set:
             name, value = _split(text, "--set", "NAME=VALUE")
-            if name not in by_name or name in OF_METHODS:
-                names = ", ".join(sorted(by_name.keys() - OF_METHODS.keys())) or "none"
+            if name not in by_name or name in TABLE:
+                names = ", ".join(sorted(by_name.keys() - TABLE.keys())) or "none"
                 meant = f"{name}{did_you_mean(name, names.split(', '))}"
                 raise RigError(
                     f"--set {text}: no option of the method is called {meant}; choose from: {names}"
@@ -260,7 +260,7 @@ def plan_tasks(
     for task in tasks:
         if any("\ud800" <= character <= "\udfff" for character in task.name):
             raise RigError(f"{task.name!a}: a task's name holds half of a surrogate pair, which no text has")
-    chosen = select(tasks, options.only, options.limit, options.part, options.without)
+    chosen = select(tasks, options.only, options.limit, options.without)
     if options.sweep:
         option, levels = sweeping.swept(options.sweep)
         if options.until:
