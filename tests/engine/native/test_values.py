@@ -134,8 +134,7 @@ def test_a_tool_of_the_templates_own_is_called_to_reply() -> None:
     assert "directly-answer" in lark_of(native_form.language(), {})
     with pytest.raises(AnswerError, match="no tool is called 'directly-answer'"):
         form("told again before each answer", "json")[1].read(call)
-    assert "reply_tool" in native.as_json()
-    assert "reply_tool" not in known("told again before each answer").native.as_json()
+    assert native.as_json()["reply_tool"] == "directly-answer"
 
 
 BARE = ("quotes of its own", "google-gemma-4-31B-it-interleaved")
