@@ -1,6 +1,5 @@
 """The command line: verbs, imported only when they are used."""
 
-import errno
 import io
 import os
 import sys
@@ -176,8 +175,7 @@ def _fault(error: BaseException) -> str | None:
         from rig.cli.mistakes import explained
 
         return _one_line(explained(error))
-    if isinstance(error, OSError) and error.errno in _OF_USERS:
-        # Only the user can have named this path or stream.
+    if isinstance(error, OSError) and error.strerror:
         place = f"{error.filename}: " if error.filename else ""
         return f"{printable(place)}{error.strerror}"
     if isinstance(error, ValueError) and "embedded null" in str(error):
@@ -193,13 +191,3 @@ def _fault(error: BaseException) -> str | None:
 def _one_line(text: str) -> str:
     """Return a message as one line without control characters; click breaks some messages into lines."""
     return shortened(printable(" ".join(text.split())))
-
-
-_OF_USERS = {
-    getattr(errno, name)
-    for name in (
-        *("ENAMETOOLONG", "ENOSPC", "EDQUOT", "EFBIG", "EROFS", "EACCES", "EPERM", "EIO", "ELOOP"),
-        *("EMFILE", "ENFILE", "ENOMEM", "EAGAIN", "ENOTDIR", "ENODEV", "ENXIO", "ETXTBSY", "ESTALE"),
-    )
-}
-"""Faults of paths, disks and limits, as opposed to faults of rig."""
