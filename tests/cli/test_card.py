@@ -230,8 +230,6 @@ def test_other_keys_other_purposes_and_no_signature_do_not_pass(
     ):
         signature.write_bytes(garbage)
         assert rig("card", "verify", path, "--signers", keys / "signers").code == 1
-    signature.write_bytes(b"x" * 100_000)
-    assert rig("card", "verify", path).code == 2
     signature.unlink()
     assert rig("card", "verify", path).code == 0
     assert rig("card", "verify", path, "--signers", keys / "signers").code == 1

@@ -32,7 +32,6 @@ from rig.tooltalk import TOOLTALK
 TOKEN = "4f1c9b27-a3e6-58d0"
 """The session of the user who is logged in."""
 
-LARGEST = 16 << 20
 _MARK = '"queries"'
 
 
@@ -117,7 +116,7 @@ def load(place: Path) -> list[Query]:
     queries = []
     for path in paths:
         try:
-            data: Any = read_json(path, LARGEST)
+            data: Any = read_json(path)
             rows = list(data["queries"])
         except (KeyError, TypeError) as error:
             raise RigError(f"{path}: no file of queries: {error}") from error
