@@ -191,21 +191,22 @@ def _is_upward(room: str, module: str) -> bool:
     )
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(CHECKOUT)))
-def test_imports_point_down(path: Path) -> None:
-    room = room_of(module_of(path))
-    assert room is not None
-    faults = [
-        f"line {line}: {room} imports {module}"
-        for line, module in imported_modules(path)
-        if module.startswith("benchmarks.") or _is_upward(room, module)
-    ]
-    faults += [
-        f"line {line}: {room} names {module}"
-        for line, module in named_modules(path)
-        if module not in BY_NAME.get(room, ())
-        and (module.startswith("benchmarks.") or _is_upward(room, module))
-    ]
+def test_imports_point_down() -> None:
+    faults = []
+    for path in FILES:
+        room = room_of(module_of(path))
+        assert room is not None
+        faults += [
+            f"{path}, line {line}: {room} imports {module}"
+            for line, module in imported_modules(path)
+            if module.startswith("benchmarks.") or _is_upward(room, module)
+        ]
+        faults += [
+            f"{path}, line {line}: {room} names {module}"
+            for line, module in named_modules(path)
+            if module not in BY_NAME.get(room, ())
+            and (module.startswith("benchmarks.") or _is_upward(room, module))
+        ]
     assert not faults, faults
 
 
@@ -295,29 +296,33 @@ MADE_OF = {"rig.methods.dynamic": ("rig.methods.tooltalk", "rig.methods.autode")
 """A method that is made of others: ToolTalk's tasks and world, with AutoDE's way of reading questions."""
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(CHECKOUT)))
-def test_nobody_knows_a_paper_but_itself(path: Path) -> None:
+def test_nobody_knows_a_paper_but_itself() -> None:
     """What registers is the one way in: other rooms, and other papers, import none."""
-    own = ".".join(module_of(path).split(".")[:3])
     faults = [
-        f"line {line}: imports {module}"
+        f"{path}, line {line}: imports {module}"
+        for path in FILES
         for line, module in imported_modules(path)
-        if module.startswith("rig.papers") and not f"{module}.".startswith(f"{own}.")
+        if module.startswith("rig.papers")
+        and not f"{module}.".startswith(f"{'.'.join(module_of(path).split('.')[:3])}.")
     ]
     assert not faults, faults
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(CHECKOUT)))
-def test_nobody_knows_a_method_but_itself(path: Path) -> None:
-    if module_of(path).startswith("rig.papers."):
-        return
+def test_nobody_knows_a_method_but_itself() -> None:
     faults = []
-    for line, module in imported_modules(path):
-        other = next((each for each in METHODS if f"{module}.".startswith(f"{each}.")), None)
-        own = next((each for each in METHODS if f"{module_of(path)}.".startswith(f"{each}.")), "")
-        if other and other != own and other not in MADE_OF.get(own, ()):
-            faults.append(f"line {line}: imports {module}")
+    for path in FILES:
+        if module_of(path).startswith("rig.papers."):
+            continue
+        own = _method_of(module_of(path))
+        for line, module in imported_modules(path):
+            other = _method_of(module)
+            if other and other != own and other not in MADE_OF.get(own, ()):
+                faults.append(f"{path}, line {line}: imports {module}")
     assert not faults, faults
+
+
+def _method_of(module: str) -> str:
+    return next((each for each in METHODS if f"{module}.".startswith(f"{each}.")), "")
 
 
 def test_no_files_import_each_other_in_a_circle() -> None:
