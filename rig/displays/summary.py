@@ -294,16 +294,10 @@ def attribution_lines(arms: Iterable[tuple[str, JsonObject | None]]) -> Iterator
 
 
 def _deployment(told: JsonObject) -> str:
+    from rig.rates import Estimate
+
     rates = {"trigger F1": told.get("trigger_f1"), "schema accuracy": told.get("schema_accuracy")}
-    parts = [f"{title} {_estimate(rate)}" for title, rate in rates.items() if rate]
+    parts = [f"{title} {estimate(Estimate(*rate))}" for title, rate in rates.items() if rate]
     band = told.get("noise_band")
     noise = f"{percent(band[0])} at least" if band else "not measured: give --repeats"
     return f"{', '.join(parts)}; the file's trigger F1 against itself: {noise}"
-
-
-def _estimate(rate: list[float | None]) -> str:
-    value, low, high = rate
-    if value is None:
-        return "unknown"
-    around = f" ({percent(low)} to {percent(high)})" if low is not None and high is not None else ""
-    return f"{percent(value)}{around}"

@@ -16,7 +16,7 @@ from rig.engine.formats.form import chat_messages, result_text
 from rig.engine.formats.salvage import AnswerError, read_answer
 from rig.engine_options import LeakedCalls
 from rig.errors import ErrorKind
-from rig.models import BROKEN, LEAKED, Message, ToolDoc
+from rig.models import BROKEN, LEAKED, Message, ToolDoc, Usage
 from rig.serving.wire.events import END
 from rig.serving.wire.faults import ServerFault
 
@@ -238,6 +238,19 @@ class StreamedAnswer:
         for step in (*path, name):
             value = value.get(step) if isinstance(value, Mapping) else None
         return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31 else 0
+
+    def used(self, prefill_s: float, decode_s: float) -> Usage:
+        """Return the tokens and the seconds of the answer: to its first piece, and from there to its end."""
+        return Usage(
+            prompt_tokens=self.tokens("prompt_tokens"),
+            cached_tokens=self.tokens("cached_tokens", "prompt_tokens_details"),
+            # For servers that count no tokens: most of them send one at a time.
+            completion_tokens=self.tokens("completion_tokens") or self.deltas,
+            reasoning_tokens=self.tokens("reasoning_tokens", "completion_tokens_details"),
+            prefill_s=prefill_s,
+            decode_s=decode_s,
+            first_token_s=prefill_s,
+        )
 
 
 class ServedFormat:

@@ -203,7 +203,7 @@ def _column(record: Record, turn: int | None, width: int, *, full: bool, is_read
     page = PageWriter(width, full=full)
     name: Span = (inert_line(record.name_of(record.where)), Tint.STRONG if is_read else Tint.PLAIN)
     sign = record.sign
-    page.lines.append(fit([(f" {sign.sign} ", Tint(sign.tint)), name], width))
+    page.lines.append(fit([(f" {sign.glyph} ", Tint(sign.tint)), name], width))
     if turn is None:
         write_conversation(page, record)
     else:
