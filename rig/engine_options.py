@@ -21,8 +21,6 @@ ToolChoice: TypeAlias = Literal["auto", "required", "none"]
 """Whether a model may, must or must not call tools."""
 GrammarArm: TypeAlias = Literal["json", "strict", "none"]
 """A legal call of a known tool or a reply; the same with formats of dates and the like; or any text."""
-GrammarEngine: TypeAlias = Literal["llguidance", "outlines_core"]
-ParameterOrder: TypeAlias = Literal["fixed", "free"]
 """The order of the tool's schema, or any order."""
 ThinkingArm: TypeAlias = Literal["auto", "on", "off"]
 """The default of the chat template, or its switch turned on or off."""
@@ -67,7 +65,7 @@ class EngineOptions:
     )
     seed: int = generation_option(
         0,
-        "Seed for sampling; each step of each conversation has one of its own, made of it.",
+        "Seed for sampling and dials; each step of each conversation has one of its own, made of it.",
         least=0,
         most=2**32 - 1,
         verbs="judge",
@@ -238,20 +236,6 @@ class EngineOptions:
         " lets the model write anything, and rig looks for calls in it.",
         several=True,
         verbs="judge screen",
-    )
-    grammar_engine: GrammarEngine = generation_option(
-        "llguidance",
-        "The library that enforces the grammar.",
-        several=True,
-        idle=("grammar", "none"),
-        verbs="judge screen",
-    )
-    parameter_order: ParameterOrder = generation_option(
-        "fixed",
-        "Require arguments in the order of the tool's parameters, or allow any order.",
-        several=True,
-        idle=("grammar", "none"),
-        verbs="screen",
     )
     exact: bool = generation_option(
         False,

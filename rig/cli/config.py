@@ -23,11 +23,11 @@ from rig.paths import cache_directory, config_files, models_directory, runs_file
 
 _HEADER = ("setting", "value", "from")
 _OF_FOLDERS = {
-    *("name", "suite", "only", "part", "limit", "repeats", "count"),
-    *("temperature", "sampling", "seed", "stress-seed", "max-tokens", "max-calls", "max-rounds", "n-ctx"),
-    *("thinking", "thinking-tokens", "docs", "history", "parameter-order", "several-calls", "tool-choice"),
+    *("name", "suite", "only", "limit", "repeats", "count"),
+    *("temperature", "sampling", "seed", "max-tokens", "max-calls", "n-ctx"),
+    *("thinking", "thinking-tokens", "docs", "history", "several-calls", "tool-choice"),
     *("distractors", "fill", "injections", "language", "reorder", "tool-errors", "typos", "wording"),
-    *("loss", "power", "alpha", "flips", "seconds", "threshold", "metric", "votes", "timeout"),
+    *("loss", "power", "alpha", "flips", "seconds", "metric", "votes", "timeout"),
 }
 """What a folder's file may set: suites, limits, sampling and names. Nothing of it trusts, signs, runs, opens
 or writes anything, or says where to."""

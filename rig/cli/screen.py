@@ -20,7 +20,7 @@ from rig.errors import RigError, counted
 from rig.files import json_text, write
 from rig.option import MACHINE
 from rig.options import TABLE
-from rig.tasks import Task, select
+from rig.tasks import Part, Task, select
 
 if TYPE_CHECKING:
     from rig.methods.base import Method
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _SEVERAL = {name: option for name, option in TABLE.items() if option.several and not option.listed}
 _VARIED = {name: option.place for name, option in _SEVERAL.items() if "screen" in option.verbs}
 """The settings that decide a screen and that can vary within a run, by their place in a fingerprint."""
-_SELECTING = ("models", "only", "limit", "part")
+_SELECTING = ("models", "only", "limit", "without")
 """Options that can go with --against: they select among the run's models and conversations."""
 
 
@@ -154,8 +154,8 @@ def corpus_of(options: JsonObject, text: Path | None) -> Corpus:
     return Corpus(tuple(resolved), engine, text, limit=options.get("limit"))
 
 
-def as_asked(options: JsonObject) -> tuple[Options, Method, list[Task]]:
-    """Return the options of the command line, the method, and the conversations that they choose."""
+def as_asked(options: JsonObject, part: Part | None = None) -> tuple[Options, Method, list[Task]]:
+    """Return the options of the command line, the method, and the chosen conversations of a part."""
     from rig import methods
     from rig.running.planning import Options
 
@@ -167,7 +167,7 @@ def as_asked(options: JsonObject) -> tuple[Options, Method, list[Task]]:
     varied = {name: (value,) for name, value in options.items() if name in _SEVERAL}
     chosen = Options(**{**options, **varied})
     method, tasks = methods.find_tasks(chosen.suite, chosen.conversations, chosen.method)
-    return chosen, method, select(tasks, chosen.only, chosen.limit, chosen.part, chosen.without)
+    return chosen, method, select(tasks, chosen.only, chosen.limit, chosen.without, part)
 
 
 def _as_stored(
@@ -208,7 +208,7 @@ def _as_stored(
     models = options.get("models") or [name for name in chosen.models if name not in method.models(())]
     several = {name: (value,) for name, value in varied.items()}
     chosen = chosen.replace(models=tuple(models), **several)
-    return chosen, method, select(tasks, *map(options.get, ("only", "limit", "part"), ((), None, None)))
+    return chosen, method, select(tasks, *map(options.get, ("only", "limit", "without"), ((), None, ())))
 
 
 def screening_of(options: Options, method: Method, tasks: list[Task]) -> Screening:

@@ -21,7 +21,7 @@ from rig.metrics import TASKS, UNCLEAR, UNPLAYED, Counts, Declaration, Metric, i
 from rig.rates import Estimate, estimates
 from rig.store import GraderInfo, Runs, StoredArm, StoredRun, StoredScore
 
-PARTS = ("only", "limit", "part", "without")
+PARTS = ("only", "limit", "without")
 """The options that choose a part of a suite."""
 
 

@@ -10,13 +10,10 @@ from rig.errors import RigError
 from rig.files import files_below
 from rig.methods.base import Method, Settings, Setup
 from rig.running.planning import Options, files_named
-from rig.scoring import NamedMeasure
 from rig.store import StoredRun, Transcript
 
 
-def setup_of(
-    run: StoredRun, threshold: float | None = None, answers: Path | None = None, **changes: Any
-) -> Setup:
+def setup_of(run: StoredRun, answers: Path | None = None, **changes: Any) -> Setup:
     """Return the method of a stored run, ready as it was except for `changes` by name that are not None.
 
     `answers` is the file of people's answers on unclear texts; without it nothing can be graded, and the
@@ -29,7 +26,7 @@ def setup_of(
         stored = stored.replace(reader=None)
     files = files_named(stored, method)
     _require_named(run, {name: values for name, values in files.items() if changes.get(name) is None})
-    return _ready(method, stored, threshold, answers, changes)
+    return _ready(method, stored, answers, changes)
 
 
 def settings_of(run: StoredRun) -> tuple[Settings, ...]:
@@ -97,7 +94,6 @@ def folders_of(place: Path) -> list[Path]:
 
 def setup_for_files(
     place: Path,
-    threshold: float | None = None,
     answers: Path | None = None,
     name: str | None = None,
     options: tuple[str, ...] = (),
@@ -116,13 +112,11 @@ def setup_for_files(
         names = {option.name for option in method.options}
         others = {option.name for other in candidates for option in other.options} - names
         own = tuple(option for option in options if option.partition("=")[0] not in others)
-        setups.append((method, _ready(method, Options(models=(), set=own), threshold, answers, changes)))
+        setups.append((method, _ready(method, Options(models=(), set=own), answers, changes)))
     return setups
 
 
-def _ready(
-    method: Method, options: Options, threshold: float | None, answers: Path | None, changes: dict[str, Any]
-) -> Setup:
+def _ready(method: Method, options: Options, answers: Path | None, changes: dict[str, Any]) -> Setup:
     values = options.first_values(method)
     for name, value in changes.items():
         if value is None:
@@ -130,9 +124,5 @@ def _ready(
         if name not in values:
             raise RigError(f"--{name} has no effect on the method {method.name}; leave it out")
         values[name] = str(value) if isinstance(value, Path) else value
-    if threshold is not None:
-        if "similarity" not in values:
-            raise RigError(f"--threshold has no effect on the method {method.name}; leave it out")
-        values["similarity"] = str(NamedMeasure.parse(values["similarity"]).at(threshold))
     setup = method.ready(values)
     return setup if answers is None else setup.adjudicated(answers)

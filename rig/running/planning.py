@@ -99,17 +99,11 @@ class Options(SimpleNamespace):
         values["template_set"] = arms_of(values["template_set"])
         engines: dict[str, EngineSettings] = {}
         for combination in _combinations(values):
-            # Once, not once for every value of an option that has no effect here.
-            idle = {name: option.idle for name, option in OF_ENGINE.items() if option.idle}
-            used = {
-                name: value
-                for name, value in combination.items()
-                if name not in idle or combination[idle[name][0]] != idle[name][1]
-            }
             settings = EngineSettings(
-                **{OF_ENGINE[n].field: (OF_ENGINE[n].values or {}).get(v, v) for n, v in used.items()}
+                **{OF_ENGINE[n].field: (OF_ENGINE[n].values or {}).get(v, v) for n, v in combination.items()}
             )
-            engines.setdefault(_label({n: v for n, v in used.items() if len(values[n]) > 1}), settings)
+            label = _label({n: v for n, v in combination.items() if len(values[n]) > 1})
+            engines.setdefault(label, settings)
         if not self.noise:
             return engines
         alike: dict[str, EngineSettings] = {}
@@ -143,9 +137,9 @@ class Options(SimpleNamespace):
                 raise RigError(f"{option.flag} has no effect on the method {method.name}; leave it out")
         values = {}
         for name, option in by_name.items():
-            if name in OF_METHODS:
+            if name in TABLE:
                 value = getattr(self, name)
-                values[name] = _distinct(value) if OF_METHODS[name].several else [value]
+                values[name] = _distinct(value) if TABLE[name].several else [value]
             else:
                 values[name] = own.get(name, [option.default])
             if len(values[name]) > 1 and not option.several:
@@ -180,8 +174,8 @@ class Options(SimpleNamespace):
         chosen: dict[str, list[Any]] = {}
         for text in self.set:
             name, value = _split(text, "--set", "NAME=VALUE")
-            if name not in by_name or name in OF_METHODS:
-                names = ", ".join(sorted(by_name.keys() - OF_METHODS.keys())) or "none"
+            if name not in by_name or name in TABLE:
+                names = ", ".join(sorted(by_name.keys() - TABLE.keys())) or "none"
                 meant = f"{name}{did_you_mean(name, names.split(', '))}"
                 raise RigError(
                     f"--set {text}: no option of the method is called {meant}; choose from: {names}"
@@ -266,7 +260,7 @@ def plan_tasks(
     for task in tasks:
         if any("\ud800" <= character <= "\udfff" for character in task.name):
             raise RigError(f"{task.name!a}: a task's name holds half of a surrogate pair, which no text has")
-    chosen = select(tasks, options.only, options.limit, options.part, options.without)
+    chosen = select(tasks, options.only, options.limit, options.without)
     if options.sweep:
         option, levels = sweeping.swept(options.sweep)
         if options.until:

@@ -238,7 +238,7 @@ class Runs(ScoreReader):
             views = ", ".join(EXPORTED)
             raise RigError(f"no view {name!r}{did_you_mean(name, EXPORTED)}; choose from: {views}")
         if not self._has_views:
-            # What stands in the store under these names may be somebody else's, or an older rig's.
+            # What stands in the store under these names may be somebody else's.
             with intact(self.path):
                 self._database.execute("PRAGMA query_only = OFF")
                 create_temporary_views(self._database)

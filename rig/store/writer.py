@@ -275,7 +275,7 @@ class RunWriter(AbstractContextManager["RunWriter"]):
                     self._database.table("scores").delete(own["id"])
                     self._insert_score(where, score)
                 return
-            score_id = self._insert_counts(by, score)
+            score_id = self._insert_counts({**by, "own": False}, score)
             for prediction, verdict in self._judged(cell, score):
                 self._add("verdicts", score=score_id, prediction=prediction, **verdict_columns(verdict))
 

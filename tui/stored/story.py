@@ -271,7 +271,7 @@ def write_tokens(page: PageWriter, step: StepRecord) -> None:
     forced = prediction.usage.forced_tokens
     page.title(counted(len(tokens), "token"), (f"  {forced} forced by the grammar", Tint.MUTED))
     if len(prediction.token_forced) != len(tokens):
-        page.note("which these are, and the characters of each, is not stored: the run is of an older rig")
+        page.note("which these are, and the characters of each, is not stored")
     else:
         page.gap()
         # A span for each run of tokens with the same tint.

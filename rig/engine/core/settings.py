@@ -257,9 +257,3 @@ class EngineSettings(EngineOptions):
             raise RigError(
                 f"--threads {self.n_threads}: more than {most} would only wait for each other here"
             )
-        is_free = self.parameter_order == "free" and self.grammar != "none"
-        if is_free and self.grammar_engine == "outlines_core":
-            raise RigError(
-                "--grammar-engine outlines_core cannot take --parameter-order free: its regular expression"
-                " would have to list every order, up to 13,700 for a tool of 7 parameters; use llguidance"
-            )

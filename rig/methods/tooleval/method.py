@@ -30,7 +30,7 @@ from rig.toolbox.servers import use_of
 from rig.toolbox.toolbox import Simulator, Toolbox
 from rig.toolbox.world import Snapshot
 
-VERSION = "6"
+VERSION = "1"
 """The version of the scores; raise it with any change that can change one."""
 
 DECLARATION = Declaration(
@@ -132,7 +132,8 @@ class ToolEval(Method):
     name = "tooleval"
     declaration = DECLARATION
     options: tuple[Option, ...] = (
-        *shared("search", "toolbox", "servers", "server_network", "world"),
+        *shared("toolbox", "servers", "server_network", "world"),
+        Option("search", "cot@1", several=True),
         Option("offer", "plugins", several=True),
         Option("max_queries", 200),
     )
