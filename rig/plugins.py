@@ -24,6 +24,7 @@ OWN = (
     *("rig.tooltalk", "rig.methods.tooltalk", "rig.methods.autode", "rig.methods.dynamic"),
     *("rig.methods.tooleval", "rig.methods.bfcl", "rig.methods.tau2", "rig.judging", "rig.papers"),
     *("rig.engine", "rig.serving", "rig.displays", "rig.exports", "rig.authoring", "rig.stress"),
+    *("rig.cluster", "rig.mcp"),
 )
 
 
@@ -98,6 +99,7 @@ class Registry:
         self.readers = Tenants("reader")
         self.suites = Tenants("suite")
         self.dials = Tenants("dial")
+        self.schemes = Tenants("scheme")
 
     def add_method(self, method: Named) -> None:
         """Add a way to read, play and score tasks: a `Method` (`rig.methods.base`), for `--method NAME`."""
@@ -133,6 +135,10 @@ class Registry:
     def add_dial(self, dial: Named) -> None:
         """Add a way to make tasks harder by levels: a `Dial` (`rig.stress.dial`), for `--set NAME=LEVEL`."""
         self.dials.add(dial)
+
+    def add_scheme(self, scheme: Named) -> None:
+        """Add what names with a prefix such as `http:` stand for: a `Scheme` (`rig.schemes`)."""
+        self.schemes.add(scheme)
 
     def add_export(self, export: Named) -> None:
         """Add a form for stored runs of any method: an `Export` (`rig.exports`), for `--format NAME`."""

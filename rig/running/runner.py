@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from time import perf_counter
 
-from rig import cluster, engine, events, serving
+from rig import events, serving
 from rig.calls import JsonObject
 from rig.errors import RigError
 from rig.events import Emit, Where
@@ -17,9 +17,10 @@ from rig.running.attributing import TwinComparison, reference_of
 from rig.running.control import Control, Person, Stopped
 from rig.running.courses import ArmSession, Clock, TaskCourse, drive
 from rig.running.deciding import Deciding, Visit
-from rig.running.plan import Arm, Loader, Plan
+from rig.running.plan import Arm, Plan
 from rig.running.stored_state import Changed, StoredState
 from rig.running.sweeping import Sweeping
+from rig.schemes import NO_WEIGHTS, Loader
 from rig.store import StoreError
 from rig.tasks import Task
 
@@ -93,7 +94,7 @@ class ModelPool:
 
     def make_room(self, arm: Arm, coming: Sequence[Arm]) -> None:
         """Unload what an arm does not share, but keep models that come again in this run if memory allows."""
-        is_roomy = bool(coming) and (arm.load in self.loaded or engine.has_room(arm.file))
+        is_roomy = bool(coming) and (arm.load in self.loaded or arm.weights.has_room())
         sharing = [arm, *(coming if is_roomy else ())]
         self.unload({load for other in sharing for load in (other.load, *other.others.values())})
 
@@ -138,8 +139,8 @@ class _Loop:
         try:
             self._pool.unload()
         finally:
-            if self.plan.is_elsewhere:
-                cluster.disconnect()
+            if self.plan.place is not None:
+                self.plan.place.disconnect()
 
     def run(self) -> bool:
         plan = self.plan
@@ -234,9 +235,9 @@ class _Loop:
         began = perf_counter()
         arm, *following = self.plan.arms[position:]
         # What may be played again in this run.
-        again = [] if self.deciding is None or self.plan.is_elsewhere else list(self.plan.arms)
+        again = [] if self.deciding is None or self.plan.place else list(self.plan.arms)
         coming_again = [other for place, other in enumerate(again) if place not in self._ended]
-        with engine.keeping(arm.file):
+        with arm.weights.kept():
             self._pool.make_room(arm, coming_again)
             before = state.model_fingerprint(position)
             models = self._pool.load(arm, left[0][1], before, partial(self._read, position))
@@ -248,8 +249,8 @@ class _Loop:
         self.clock.emit(events.ArmReady(position, events.ArmInfo(arm.name, fingerprint), seconds))
         self._notify(state.set_aside(position, writer))
         self._notify(state.rescore(position))
-        coming = next((other.file for other in following if other.file != arm.file), None)
-        with engine.reading_ahead(coming):
+        coming = next((other.weights for other in following if other.weights != arm.weights), NO_WEIGHTS)
+        with coming.read_ahead():
             evaluated = models[self.plan.method.roles[0]]
             # A model that answers at once takes on as many steps as there are.
             others = (model for model in models.values() if not isinstance(model, OneByOne))

@@ -30,6 +30,8 @@ _DIALECTS = {
 
 def register(registry: Registry) -> None:
     """Register rig's own dialects (`rig.plugins`)."""
+    for scheme in ("http", "https"):
+        registry.schemes.later(scheme, "rig.serving.scheme:SERVED", marker="", is_place=False)
     for name, kind in _DIALECTS.items():
         registry.dialects.later(name, f"rig.serving.dialects.servers:{kind}")
 

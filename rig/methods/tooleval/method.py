@@ -22,11 +22,11 @@ from rig.methods.tooleval.queries import Query, ToolEvalSettings, names, offered
 from rig.metrics import TASKS, Counts, Declaration, Metric, NamedCount, Part, Score
 from rig.models import CallMessage, Prediction, Request
 from rig.options import shared
+from rig.schemes import ServerUse
 from rig.solutions.solution import FINISH, GIVE_ANSWER, Searched
 from rig.tasks import ASSISTANT, PlayedTurn, Step
 from rig.toolbox.diff import RecordChange
 from rig.toolbox.folder import find_toolbox
-from rig.toolbox.servers import use_of
 from rig.toolbox.toolbox import Simulator, Toolbox
 from rig.toolbox.world import Snapshot
 
@@ -158,7 +158,7 @@ class ToolEval(Method):
         return Checked(place, len(tasks), tuple(faults))
 
     def settings(self, values: Mapping[str, Any]) -> ToolEvalSettings:
-        toolbox = find_toolbox(values["toolbox"], use_of(values))
+        toolbox = find_toolbox(values["toolbox"], ServerUse.of(values))
         return ToolEvalSettings(values["search"], values["offer"], values["max_queries"], toolbox)
 
     def opening(self, task: Query, settings: ToolEvalSettings, role: str) -> Request:
