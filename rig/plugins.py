@@ -100,6 +100,7 @@ class Registry:
         self.suites = Tenants("suite")
         self.dials = Tenants("dial")
         self.schemes = Tenants("scheme")
+        self.hooks = Tenants("hook after an arm")
 
     def add_method(self, method: Named) -> None:
         """Add a way to read, play and score tasks: a `Method` (`rig.methods.base`), for `--method NAME`."""
@@ -139,6 +140,10 @@ class Registry:
     def add_scheme(self, scheme: Named) -> None:
         """Add what names with a prefix such as `http:` stand for: a `Scheme` (`rig.schemes`)."""
         self.schemes.add(scheme)
+
+    def add_hook(self, hook: Named) -> None:
+        """Add what is done once an arm has been played: an `ArmHook` (`rig.running.hooks`)."""
+        self.hooks.add(hook)
 
     def add_export(self, export: Named) -> None:
         """Add a form for stored runs of any method: an `Export` (`rig.exports`), for `--format NAME`."""

@@ -11,7 +11,7 @@ from rig.calls import JsonObject
 from rig.engine_options import EngineOptions
 from rig.errors import RigError, counted
 from rig.events import Where
-from rig.methods.base import Method, Settings, Setup
+from rig.methods.base import HarderSettings, Method, Settings, Setup
 from rig.methods.episode import course
 from rig.metrics import ALPHA, NO_REMARK, Declaration, Remark
 from rig.models import Model, Notify, Request
@@ -87,6 +87,11 @@ class Plan:
     sweep: Sweep | None = None
 
     @property
+    def decides(self) -> bool:
+        """Whether results decide what is played next."""
+        return self.until is not None or self.sweep is not None
+
+    @property
     def shortfall(self) -> str:
         """A warning if these conversations cannot show the loss even if nothing flips; else empty."""
         if self.loss is None or len(self.arms) < 2 or self.declaration.success_metric is None:
@@ -109,8 +114,8 @@ class Plan:
         """What is counted, and the remarks that must be made about it."""
         declaration = self.method.declaration_of(self.tasks)
         for arm in self.arms:
-            if dials := getattr(arm.settings, "stress", None):
-                declaration = dials.declared(declaration)
+            if isinstance(arm.settings, HarderSettings):
+                declaration = arm.settings.declared(declaration)
         left_out = dict.fromkeys(arm.settings.fingerprint.get(LEFT_OUT) for arm in self.arms)
         tools = [f"tools that cannot be read are left out: {text[:300]}" for text in left_out if text]
         own = "; ".join(filter(None, [declaration.caution, *tools]))

@@ -299,10 +299,20 @@ CREATE TABLE task_views (
 """,
 )
 
-# Why a served arm answered otherwise than its file, as JSON. No earlier run had served arms.
+# Why a served arm answered otherwise than its file, as JSON. No earlier run had served arms. It became one of
+# the notes on an arm (m019).
 _statements("m017_attribution", "ALTER TABLE arms ADD COLUMN attribution TEXT")
 # In which form a call was written. Earlier runs did not look for calls in other forms.
 _statements("m018_forms", "ALTER TABLE predictions ADD COLUMN form TEXT NOT NULL DEFAULT ''")
+
+# What plugins note on an arm, as JSON by their names.
+_statements(
+    "m019_notes",
+    """
+ALTER TABLE arms RENAME COLUMN attribution TO notes;
+UPDATE arms SET notes = CASE WHEN json_valid(notes) THEN json_object('attribution', json(notes)) END;
+""",
+)
 
 with Database(in_memory(), execute_plugins=False) as _empty:
     KNOWN = frozenset(migration.name for migration in MIGRATIONS.pending(_empty))

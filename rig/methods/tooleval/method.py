@@ -14,7 +14,7 @@ from typing import Any
 
 from rig.calls import Call, CallPlace, Doubt, ExecutedCall, Json, JsonObject, Outcome, without_token
 from rig.errors import RigError
-from rig.methods.base import Checked, Grading, Method, Option, Setup
+from rig.methods.base import Checked, Grading, Method, Option
 from rig.methods.scripted import called
 from rig.methods.tooleval import queries
 from rig.methods.tooleval.episode import Search, calls_of, path_of, replayed
@@ -23,6 +23,7 @@ from rig.metrics import TASKS, Counts, Declaration, Metric, NamedCount, Part, Sc
 from rig.models import CallMessage, Prediction, Request
 from rig.options import shared
 from rig.schemes import ServerUse
+from rig.solutions.setup import SolutionSetup
 from rig.solutions.solution import FINISH, GIVE_ANSWER, Searched
 from rig.tasks import ASSISTANT, PlayedTurn, Step
 from rig.toolbox.diff import RecordChange
@@ -169,7 +170,7 @@ class ToolEval(Method):
         return ToolEvalSetup(self, self.settings(values), None if world is None else Path(world))
 
 
-class ToolEvalSetup(Setup):
+class ToolEvalSetup(SolutionSetup):
     """The setup for searches: a world for each slot, and one for judging answers."""
 
     settings: ToolEvalSettings

@@ -6,20 +6,16 @@ The requests are rebuilt from what is stored: an episode is resumed up to a turn
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from rig import serving
 from rig.calls import JsonObject
 from rig.errors import ErrorKind
 from rig.events import Where
 from rig.models import Model, Prediction, Request
 from rig.rates.rates import interval
-from rig.running.plan import Plan
 from rig.running.stored_state import StoredState
-from rig.schemes import NO_WEIGHTS
 from rig.tasks import PlayedTurn, Task, turn_number
 
 MOST = 200
@@ -27,19 +23,6 @@ MOST = 200
 LEVEL = 0.05
 _Place: TypeAlias = tuple[Task, int, int]
 """A task, the repeat and the turn."""
-
-
-def reference_of(plan: Plan, position: int) -> int | None:
-    """Return the file that a served arm is compared with: the nearest earlier one with the same settings."""
-    arm = plan.arms[position]
-    if not (isinstance(arm.load, partial) and arm.load.func is serving.load):
-        return None
-    alike = [
-        n
-        for n, other in enumerate(plan.arms[:position])
-        if other.weights is not NO_WEIGHTS and other.settings == arm.settings
-    ]
-    return alike[-1] if alike else None
 
 
 class TwinComparison:
