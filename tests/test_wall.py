@@ -20,7 +20,7 @@ TENANTS = (
         "rig.report",
         "rig.exports",
     ),
-    *("rig.bundle", "rig.rescore", "rig.replay", "rig.gate", "tui", "benchmarks"),
+    *("rig.bundle", "rig.rescore", "rig.replay", "rig.gate", "rig.verbs", "tui", "benchmarks"),
     *("rig.methods.tooltalk", "rig.methods.autode", "rig.methods.dynamic", "rig.methods.tooleval"),
     *("rig.methods.bfcl", "rig.methods.tau2", "rig.scoring.texts", "rig.scoring.similarity"),
     *("rig.toolbox.servers", "rig.toolbox.server_config", "rig.toolbox.server_world", "rig.toolbox.client"),
@@ -35,15 +35,11 @@ TENANTS = (
         "rig.cli.judge",
     ),
     *("rig.cli.model_files", "rig.cli.model_info", "rig.cli.models", "rig.cli.score", "rig.cli.screen"),
-    *("rig.cli.tune", "rig.cli.doctor"),
+    *("rig.cli.tune", "rig.cli.doctor", "rig.cli.bench"),
 )
 """The rooms that are no kernel: who needs them registers them (`rig.plugins`)."""
 
 EXCEPTIONS = {
-    "rig.cli": {
-        *("benchmarks", "rig.cli.author", "rig.cli.bundle", "rig.cli.card", "rig.cli.doctor", "rig.cli.gate"),
-        *("rig.cli.exchange", "rig.cli.judge", "rig.cli.models", "rig.cli.score", "rig.cli.screen"),
-    },
     "rig.cli.compare": {"rig.engine", "rig.papers", "rig.report"},
     "rig.cli.config": {"tui"},
     "rig.cli.options": {"rig.engine"},
@@ -63,6 +59,7 @@ EXCEPTIONS = {
         ),
         *("rig.methods.autode", "rig.methods.bfcl", "rig.methods.dynamic", "rig.methods.tau2", "rig.serving"),
         *("rig.methods.tooleval", "rig.methods.tooltalk", "rig.stress", "rig.tooltalk"),
+        "rig.verbs",
     },
     "rig.scoring": {"rig.scoring.similarity"},
     "rig.scoring.matching": {"rig.scoring.similarity"},
