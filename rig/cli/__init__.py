@@ -36,7 +36,7 @@ VERBS = {
     "judge": Verb("rig.cli.judge", "Let a model judge whole answers."),
     "export": Verb("rig.cli.exchange:export", "Export a run as rows, or as files for other tools."),
     "import": Verb("rig.cli.exchange:import_", "Import runs of another store, or results of another tool."),
-    "models": Verb("rig.cli.models", "List, inspect, fetch, verify, quantize, merge, widen and tune models."),
+    "models": Verb("rig.cli.models", "List, inspect, fetch, verify, quantize, merge and tune models."),
     "tools": Verb("rig.cli.suites:tools", "List and check tools, and import your own."),
     "suites": Verb("rig.cli.suites", "List suites of conversations, and start your own."),
     "author": Verb("rig.cli.author", "Make suites of conversations from scenes."),
