@@ -28,7 +28,7 @@ _VERBS = {
     "Models, tools and conversations": {
         "models": (
             "rig.cli.models:",
-            "List, inspect, fetch, verify, quantize, merge, widen and tune models.",
+            "List, inspect, fetch, verify, quantize, merge and tune models.",
         ),
         "author": ("rig.cli.author:", "Make suites of conversations from scenes."),
         "world": ("rig.cli.doctor:world", "Build or check the mock world."),
