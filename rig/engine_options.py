@@ -28,6 +28,10 @@ LeakedCalls: TypeAlias = Literal["lenient", "strict"]
 """Calls that are written in another form than the family's are carried out, or are words."""
 
 
+DRAFTS = ("none", "sibling", "lookup")
+"""Where drafts can come from besides a model."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineOptions:
     """How a GGUF file or a server's model is run. None means: decided at loading, and then recorded.
@@ -270,6 +274,11 @@ class EngineOptions:
         verbs="judge",
         recorded="never",
     )
+
+    @property
+    def draws(self) -> bool:
+        """Whether tokens may be chosen at random; only the file tells what its author recommends."""
+        return self.temperature > 0 or self.sampling not in (None, "greedy")
 
 
 GIVEN = frozenset(

@@ -295,7 +295,6 @@ def _headers(random: Random, place: Path) -> str:
     verb = random.choice(
         (
             ("models", "calibrate", "tiny", "-o", place / "m.gguf", *SHORT),
-            ("models", "widen", "tiny"),
             ("models", "quantize", "tiny", "--to", "q4_0", "--threads", "1"),
             ("models", "info", "tiny"),
             ("run", "tiny", *_TUNE, "--sampling", "author", "--runs", place / "runs.sqlite"),

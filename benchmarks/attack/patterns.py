@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from benchmarks.attack.campaign import Broken, main
+from benchmarks.memory import peak_memory
 from rig.engine.core.llama import LlamaModel
 from rig.engine.core.template import ChatTemplate
 from rig.engine.core.tokenizer import Tokenizer
@@ -25,7 +26,6 @@ from rig.engine.grammar.language import ConstraintError
 from rig.engine.grammar.llguidance import LLGuidanceGrammar
 from rig.engine_options import GrammarArm
 from rig.errors import RigError
-from rig.meters import peak_memory
 from rig.models import ToolDoc
 
 SECONDS = 60
@@ -140,7 +140,6 @@ def probe() -> None:
         outcome = "refused"
     if time.process_time() - started > SECONDS:
         raise Broken(f"{time.process_time() - started:.0f} s of computing")
-    # Its own from its status: the kernel's other figure is also that of the process that started it.
     most = max(peak_memory(), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
     print(json.dumps([outcome, most]))
     model.close()

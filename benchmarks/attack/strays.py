@@ -266,7 +266,6 @@ leaderboard ?
 models info ?
 models info ? --json
 models verify ?
-models widen ?
 models quantize tiny --to q4_0 --imatrix ? --threads 1
 models quantize ? --to q4_0 --threads 1
 models merge tiny --lora ? -o made

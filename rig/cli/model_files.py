@@ -1,4 +1,4 @@
-"""`rig models quantize`, `merge`, `widen` and `calibrate`: make new files from others."""
+"""`rig models quantize`, `merge` and `calibrate`: make new files from others."""
 
 from __future__ import annotations
 
@@ -180,32 +180,6 @@ def merge(
         progress = bar(f"{parent.name}-{to}", "merging")
         merged = merging.merge(parent, adapter, to, target=output, progress=progress)
     _say_made(merged, output, as_json=as_json)
-
-
-@verb()
-def widen(
-    *,
-    model: str = MODEL,
-    to: WholeType = option("The type of the weights.", start="f16"),
-    output: Path | None = option(
-        "The file to write.  [default: MODEL-wide-TYPE.gguf in the models folder]", flags="-o --output"
-    ),
-    as_json: bool = AS_JSON,
-) -> None:
-    """Add columns of zeros to a model, so that K-quants fit; it computes the same.
-
-    K-quants and most smaller types need rows of 256 weights, and models whose rows are no multiple of that
-    get larger types instead. An adapter of the registry's entry is merged. The new file is larger and slower;
-    quantize it to get small ones. Only for the architectures llama and qwen2.
-    """
-    from rig.engine.files.registry import resolve
-    from rig.tuning import merging
-
-    parent = resolve(model)
-    with endings_as_exceptions():
-        progress = bar(f"{parent.name}-wide-{to}", "widening")
-        widened = merging.widen(parent, to, target=output, progress=progress)
-    _say_made(widened, output, as_json=as_json)
 
 
 @verb(Grouped, options=table_options("screen", single=True, without=("lora",)))

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 _MAKING = {
     "quantize": Verb("rig.cli.model_files:quantize"),
     "merge": Verb("rig.cli.model_files:merge"),
-    "widen": Verb("rig.cli.model_files:widen"),
     "calibrate": Verb("rig.cli.model_files:calibrate"),
     "tune": Verb("rig.cli.tune"),
 }
@@ -38,7 +37,7 @@ _FITTING = (
 
 @verb(Verbs, later=_MAKING)
 def command() -> None:
-    """List, inspect, fetch, verify, quantize, merge, widen and tune models."""
+    """List, inspect, fetch, verify, quantize, merge and tune models."""
 
 
 @command.verb("list")

@@ -336,7 +336,7 @@ def adjudicate(
 
 
 def _ask(asking: Adjudication, opinions: Opinions | None, *, is_blind: bool) -> None:
-    from rig.displays.transcript import question_text
+    from rig.rescore.question import question_text
 
     run, pairs = asking.run, asking.questions
     if not pairs:
@@ -367,7 +367,7 @@ def _ask(asking: Adjudication, opinions: Opinions | None, *, is_blind: bool) -> 
 
 def _reply() -> str | None:
     """Ask a person for a reply; None for quitting, or at the end of the input."""
-    from rig.displays.transcript import QUESTION
+    from rig.rescore.question import QUESTION
 
     while True:
         try:

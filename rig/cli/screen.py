@@ -141,6 +141,8 @@ def _text(options: JsonObject, text: Path | None, base_file: Path | None, save: 
 
 def corpus_of(options: JsonObject, text: Path | None) -> Corpus:
     """Return the models and a text to read. Raises RigError for options that do not apply to a text."""
+    from rig.engine.core.settings import EngineSettings
+    from rig.engine.files.adapters import adapters_of
     from rig.engine.files.registry import resolve
     from rig.running.planning import Options
     from rig.screening.corpus import Corpus
@@ -149,8 +151,10 @@ def corpus_of(options: JsonObject, text: Path | None) -> Corpus:
         if name not in ("models", "lora", "limit") and TABLE[name].group != MACHINE:
             raise RigError(f"--{name.replace('_', '-')} has no effect on a text; leave it out")
     chosen = Options(**{**options, **{name: (options[name],) for name in options if name in _VARIED}})
-    resolved = [arm for name in chosen.models for arm in resolve(name).with_adapters(chosen.adapters())]
-    engine = replace(next(iter(chosen.engines().values())), n_ctx=options.get("n_ctx"))
+    adapters = adapters_of(chosen.lora)
+    resolved = [arm for name in chosen.models for arm in resolve(name).with_adapters(adapters)]
+    engine = EngineSettings.of(next(iter(chosen.engines().values())))
+    engine = replace(engine, n_ctx=options.get("n_ctx"))
     return Corpus(tuple(resolved), engine, text, limit=options.get("limit"))
 
 
@@ -213,6 +217,8 @@ def _as_stored(
 
 def screening_of(options: Options, method: Method, tasks: list[Task]) -> Screening:
     """Return the screening to run. Raises RigError for models without weights."""
+    from rig.engine.core.settings import EngineSettings
+    from rig.engine.files.adapters import adapters_of
     from rig.engine.files.info import inspect
     from rig.engine.files.registry import ResolvedModel, resolve
     from rig.screening.screening import Screening
@@ -223,12 +229,12 @@ def screening_of(options: Options, method: Method, tasks: list[Task]) -> Screeni
     models: list[ResolvedModel] = []
     for model in map(resolve, options.models):
         inspect(model.path)
-        models += model.with_adapters(options.adapters())
+        models += model.with_adapters(adapters_of(options.lora))
     settings = next(iter(options.settings(method).values()))
     values = options.first_values(method)
     if "similarity" in values:
         values["similarity"] = "exact"  # nothing is scored, so nobody has to judge free text
-    engine = next(iter(options.engines().values()))
+    engine = EngineSettings.of(next(iter(options.engines().values())))
     return Screening(tuple(models), method, tuple(tasks), method.ready(values), settings, engine)
 
 

@@ -6,11 +6,14 @@ from typing import Any
 
 from rig import methods, opening, plugins
 from rig.calls import StepPlace
+from rig.displays.transcript import NO_PATH, AnswerPath
 from rig.errors import RigError
 from rig.files import files_below
 from rig.methods.base import Method, Settings, Setup
 from rig.running.planning import Options, files_named
+from rig.solutions.solution import FINISH, GIVE_ANSWER
 from rig.store import StoredRun, Transcript
+from rig.tasks import Step
 
 
 def setup_of(run: StoredRun, answers: Path | None = None, **changes: Any) -> Setup:
@@ -65,24 +68,34 @@ def _require_named(run: StoredRun, values: Mapping[str, Any]) -> None:
     opening.require_named(run.id, values, plugins.registered().toolboxes, models)
 
 
-def places_of_path(run: StoredRun, transcript: Transcript) -> frozenset[StepPlace]:
-    """Return where the steps are that lead to the answer of a stored task, if it was a search."""
+def places_of_path(run: StoredRun, transcript: Transcript) -> AnswerPath:
+    """Return the steps that lead to the answer of a stored task, if it was a search."""
     if all(step.parent is None for played in transcript.turns.values() for step in played.steps):
-        return frozenset()
+        return NO_PATH
     arm = next(number for number, arm in enumerate(run.arms) if arm.name == transcript.arm)
     try:
         setup, settings = setup_of(run), settings_of(run)[arm]
     except RigError:
         # Something that the method needs is missing, or the user has not named it.
-        return frozenset()
+        return NO_PATH
     path = setup.path(transcript.conversation, tuple(transcript.turns.values()), settings)
     leading = {id(step) for step in path or ()}
-    return frozenset(
+    places = frozenset(
         StepPlace(turn, number)
         for turn, played in transcript.turns.items()
         for number, step in enumerate(played.steps)
         if id(step) in leading
     )
+    return AnswerPath(places, path is not None and len(path) > 0 and _is_answer(path[-1]))
+
+
+def _is_answer(step: Step) -> bool:
+    """Whether a step of a search gives an answer that counts."""
+    call, executed = step.prediction.call, step.executed
+    if call is None or call.name != FINISH or not isinstance(call.arguments, dict):
+        return False
+    is_refused = executed is not None and executed.exception is not None
+    return call.arguments.get("return_type") == GIVE_ANSWER and not is_refused
 
 
 def folders_of(place: Path) -> list[Path]:

@@ -10,13 +10,13 @@ from typing import Any
 from rig.budget import parse_json
 from rig.calls import Call, Json, JsonObject, Outcome
 from rig.engine.core.template import ChatMessage, ToolCall
-from rig.engine.formats import leaks
 from rig.engine.formats.base import CallChecker, Offer, Reading, declarations, json_text
 from rig.engine.formats.form import chat_messages, result_text
+from rig.engine.formats.leaks import LeakReader
 from rig.engine.formats.salvage import AnswerError, read_answer
 from rig.engine_options import LeakedCalls
 from rig.errors import ErrorKind
-from rig.models import BROKEN, LEAKED, Message, ToolDoc, Usage
+from rig.models import Message, ToolDoc, Usage
 from rig.serving.wire.events import END
 from rig.serving.wire.faults import ServerFault
 
@@ -264,8 +264,8 @@ class ServedFormat:
 
     def __init__(self, tools: tuple[ToolDoc, ...], leaked: LeakedCalls = "strict") -> None:
         self.tools = tools
-        self._is_strict = leaked == "strict"
         self._checker = CallChecker(tools, "none")
+        self._leaks = LeakReader(self._checker, is_strict=leaked == "strict")
 
     def offer(self) -> Offer:
         """Return the declarations. As in models' own forms, the context is in the user's first message."""
@@ -315,20 +315,12 @@ class ServedFormat:
 
     def _without_calls(self, answer: StreamedAnswer) -> Reading:
         """Read an answer in which the server found no calls. Raises AnswerError if nothing was said."""
-        words, schemas, notes = answer.content.strip(), self._checker.schemas, ", ".join(answer.oddities)
-        leak = leaks.leaked(words or answer.reasoning, schemas)
-        if leak is None:
-            if not words:
-                raise AnswerError("nothing was said")
-            begun = leaks.broken(words, schemas)
-            return Reading((), words, answer.reasoning, notes, f"{BROKEN}{begun}" if begun else "")
-        form = f"{LEAKED}{leak.form if words else leaks.WITHIN_THOUGHTS}"
-        if self._is_strict:
-            if not words:
-                raise AnswerError("nothing was said but a call within the thoughts", notes, form)
-            return Reading((), words, answer.reasoning, notes, form)
-        calls = tuple(self._checker.call(call.name, call.arguments, notes, form) for call in leak.calls)
-        return Reading(calls, leak.words if words else "", answer.reasoning, notes, form)
+        words = answer.content.strip()
+        reading = self._leaks.read(words, words, answer.reasoning, ", ".join(answer.oddities))
+        if not reading.calls and not words:
+            call = " but a call within the thoughts" if reading.form else ""
+            raise AnswerError(f"nothing was said{call}", reading.salvage, reading.form)
+        return reading
 
 
 def _parts(value: Json) -> tuple[str, str]:

@@ -18,6 +18,7 @@ from rig.store.records import (
     StoredScore,
     Transcript,
     TurnSpeed,
+    last_note,
 )
 from rig.store.scores import OWN
 from rig.store.views import EXPORTED as EXPORTED_VIEWS
@@ -50,5 +51,6 @@ __all__ = [
     "datasette_metadata",
     "delete_run",
     "is_store",
+    "last_note",
     "merge",
 ]

@@ -28,7 +28,7 @@ CREATE TABLE arms (
     run TEXT NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
     position INTEGER NOT NULL, name TEXT NOT NULL, fingerprint TEXT, fingerprint_sha256 TEXT, failure TEXT,
     load_s REAL, store_s REAL NOT NULL DEFAULT 0, display_s REAL NOT NULL DEFAULT 0, peak_memory INTEGER,
-    peak_device_memory INTEGER, energy_j REAL, decided TEXT, attribution TEXT,
+    peak_device_memory INTEGER, energy_j REAL, decided TEXT, notes TEXT,
     UNIQUE (run, position), UNIQUE (run, name)
 );
 CREATE TABLE sources (

@@ -1,1 +1,1 @@
-"""Making model files from others: merging adapters, widening rows, quantizing weights."""
+"""Making model files from others: merging adapters, quantizing weights."""

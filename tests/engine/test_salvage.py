@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from patience import in_a_moment
 
-from rig.engine.formats.salvage import DEEPEST, LONGEST, MARKS, AnswerError, JsonError, read_json, salvage
+from rig.engine.formats.json_text import DEEPEST, JsonError, read_json
+from rig.engine.formats.salvage import LONGEST, MARKS, AnswerError, salvage
 
 ARGUMENTS = '{"time": "12:00:00"}'
 OURS = f'{{"tool": "AddAlarm", "arguments": {ARGUMENTS}}}'

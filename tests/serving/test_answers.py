@@ -80,7 +80,7 @@ def test_names_come_in_pieces_and_pieces_without_a_number() -> None:
 def test_an_object_is_held_to_what_its_text_is(
     schema: dict[str, Any], value: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rig.engine.formats.salvage.DEEPEST", 2)
+    monkeypatch.setattr("rig.engine.formats.json_text.DEEPEST", 2)
     form = ServedFormat((ToolDoc("any", "", {"type": "object", "properties": {"a": schema}}),))
     for arguments in ({"a": value}, json.dumps({"a": value})):
         with pytest.raises(AnswerError, match=r"not JSON|no JSON|nested|Unicode|surrogate"):

@@ -52,9 +52,9 @@ def test_an_adapter_does_in_llama_cpp_what_it_does_here(
 
 
 def _merge(base: Path, adapter: Path, target: Path, kind: str, scale: float = 1.0) -> Path:
-    changes = [MergedAdapter(Adapter(adapter, scale))]
+    merged = MergedAdapter(Adapter(adapter, scale))
     origin = Origin("base", "", "", (), requantized=False)
-    rewrite(base, kind, changes, lambda _done, _of: None, target, origin)
+    rewrite(base, kind, merged, lambda _done, _of: None, target, origin)
     return target
 
 

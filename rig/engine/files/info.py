@@ -21,10 +21,10 @@ from rig.errors import RigError
 
 PREFIX = "rig.made_from."
 _NEEDED = ("name", "sha256", "root_sha256", "quantizations")
-_OPTIONAL = ("adapter_sha256", "widened", "recipe", "imatrix", "calibration")
+_OPTIONAL = ("adapter_sha256", "recipe", "imatrix", "calibration")
 _CALIBRATED_ON = "calibrated_on."
 _LEADS_TO = " > "
-_YOUNGER = ("widened", "recipe", "imatrix", "calibration", "calibrated_on")
+_YOUNGER = ("recipe", "imatrix", "calibration", "calibrated_on")
 _LONGEST = 127
 """The most bytes of a text that llama.cpp can be told to write."""
 
@@ -35,8 +35,8 @@ class Origin(ByName):
 
     `quantizations` are the types that its weights went through before, the first ancestor's first.
     `requantized` means that they were quantized already, so that what was lost then is lost here too.
-    `adapters` were merged into the weights, in this order; the SHA-256 is the last one's. `widened` gives the
-    columns before and after, `recipe` the tensors that have types of their own. `imatrix` is the SHA-256 of
+    `adapters` were merged into the weights, in this order; the SHA-256 is the last one's. `recipe` gives
+    the tensors that have types of their own. `imatrix` is the SHA-256 of
     the importance matrix that weighted the quantization, `calibration` what that was made from, and
     `calibrated_on` are traces of those conversations.
     """
@@ -48,7 +48,6 @@ class Origin(ByName):
     requantized: bool
     adapters: tuple[str, ...] = ()
     adapter_sha256: str = ""
-    widened: str = ""
     recipe: str = ""
     imatrix: str = ""
     calibration: str = ""
@@ -73,11 +72,10 @@ class Origin(ByName):
         """The origin in words: `requantized from smollm2-135m (Q4_1)`."""
         verb = "requantized" if self.requantized else "quantized"
         merged = f", with {', '.join(self.adapters)} merged" if self.adapters else ""
-        widened = f", widened from {self.widened}" if self.widened else ""
         recipe = f", with {self.recipe}" if self.recipe else ""
         calibrated = f", calibrated on {self.calibration}" if self.calibration else ""
         steps = _LEADS_TO.join(self.quantizations)
-        return f"{verb} from {self.name} ({steps}){merged}{widened}{recipe}{calibrated}"
+        return f"{verb} from {self.name} ({steps}){merged}{recipe}{calibrated}"
 
     def metadata(self) -> dict[str, str | bool]:
         """Return the keys and values to write; long texts lose their beginning."""

@@ -21,7 +21,7 @@ from rig.engine.grammar.language import Arguments, Language, Maybe, Pattern, Reg
 from rig.engine.grammar.schema import SchemaError
 from rig.engine_options import GrammarArm, LeakedCalls, ThinkingArm
 from rig.errors import RigError
-from rig.models import BROKEN, LEAKED, OWN, Message, ReplyMessage, ToolDoc, UserMessage
+from rig.models import BROKEN, OWN, Message, ReplyMessage, ToolDoc, UserMessage
 
 _NO_PARAMETERS: JsonObject = {"type": "object", "properties": {}, "additionalProperties": False}
 _PYTHON_TAG = "<|python_tag|>"
@@ -47,7 +47,7 @@ class NativeFormat(AnswerFormat):
     ) -> None:
         super().__init__(tools, grammar, template)
         self._native = native
-        self._is_strict = leaked == "strict"
+        self._leaks = leaks.LeakReader(self.checker, is_strict=leaked == "strict")
         self._shape = native.shape
         self._schemas = {name: self._arranged(schema) for name, schema in self.checker.schemas.items()}
         if strange := [tool for tool in self._schemas if not NAME.fullmatch(tool)]:
@@ -107,7 +107,7 @@ class NativeFormat(AnswerFormat):
             call_lead=before,
             thoughts=self._thoughts,
             marks=frozenset(pieces),
-            leaks={} if self._is_strict else self._schemas,
+            leaks={} if self._leaks.is_strict else self._schemas,
         )
 
     def write(self, messages: Sequence[Message]) -> list[ChatMessage]:
@@ -141,43 +141,19 @@ class NativeFormat(AnswerFormat):
         try:
             raw_calls, content, notes = self._calls(answer)
         except NotRead as error:
-            if leak := leaks.leaked(answer, self._schemas):
-                return self._leaked(leak, answer, reasoning)
+            if leak := leaks.leaked(answer, self.checker.schemas):
+                return self._leaks.take(leak, self._words(answer), reasoning)
             raise AnswerError(str(error), form=f"{BROKEN}{self._shape.trigger.strip()}") from error
         if not raw_calls:
-            return self._without_calls(answer, content, reasoning)
+            return self._leaks.read(answer, content, reasoning)
         how = ", ".join(dict.fromkeys(notes))
         raw_calls = [call for call in raw_calls if call != Call(self._reply_tool)]
         check_unicode([call.arguments for call in raw_calls], how)
         if "not closed" in notes and raw_calls:
             leak = leaks.Leak(tuple(raw_calls), f"{self._shape.trigger.strip()} without its end", content)
-            return self._leaked(leak, answer, reasoning)
+            return self._leaks.take(leak, self._words(answer), reasoning)
         calls = tuple(self.checker.call(call.name, call.arguments, how, OWN) for call in raw_calls)
         return Reading(calls, content, reasoning, how, OWN if calls else "")
-
-    def _without_calls(self, answer: str, content: str, reasoning: str) -> Reading:
-        """Read an answer without calls in this form: as calls in another one, or as words."""
-        if leak := leaks.leaked(answer, self._schemas):
-            return self._leaked(leak, answer, reasoning)
-        if not content and self._shape.trigger in reasoning:
-            try:
-                inner, words, _ = self._calls(reasoning)
-            except NotRead:
-                inner, words = [], ""
-            if inner and all(call.name in self._schemas for call in inner):
-                leak = leaks.Leak(tuple(inner), leaks.WITHIN_THOUGHTS, words)
-                return self._leaked(leak, answer, reasoning)
-        begun = leaks.broken(answer, self._schemas)
-        return Reading((), content, reasoning, form=f"{BROKEN}{begun}" if begun else "")
-
-    def _leaked(self, leak: leaks.Leak, answer: str, reasoning: str) -> Reading:
-        """Return leaked calls as this arm takes them. Raises AnswerError for calls that no tool accepts."""
-        form = f"{LEAKED}{leak.form}"
-        if self._is_strict:
-            return Reading((), self._words(answer), reasoning, form=form)
-        check_unicode([call.arguments for call in leak.calls])
-        calls = tuple(self.checker.call(call.name, call.arguments, "", form) for call in leak.calls)
-        return Reading(calls, leak.words, reasoning, form=form)
 
     def reasoning(self, text: str) -> str:
         return self._apart(text)[0]

@@ -9,7 +9,7 @@ from typing import Any
 
 from rig.budget import parse_json
 from rig.calls import Call, Json, JsonObject
-from rig.engine.formats.salvage import DEEPEST, JsonError, read_json_at
+from rig.engine.formats.json_text import DEEPEST, JsonError, read_json_at
 from rig.engine.formats.shape import HOLES, ID, CallShape
 from rig.engine.grammar.language import BARE_KEY, CDATA, Spelling, Tags
 from rig.engine.grammar.schema import holds_any_names

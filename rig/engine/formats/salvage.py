@@ -6,14 +6,13 @@ or executed. The text comes from a model and is therefore hostile: everything he
 """
 
 import json
-import math
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any
 
-from rig.budget import values_at
 from rig.calls import Json, JsonObject
+from rig.engine.formats.envelopes import call_in, leaves
+from rig.engine.formats.json_text import JsonError, read_json, read_json_at
 from rig.toolbox.spec import NAME_REGEX
 
 RULES = "1"
@@ -21,8 +20,6 @@ RULES = "1"
 
 LONGEST = 1 << 16
 """The most characters of an answer that is read."""
-DEEPEST = 64
-"""The most levels of lists and objects in an answer."""
 _MOST_BRACKETS = 256
 """The most brackets in one answer that begin nothing readable."""
 
@@ -57,9 +54,6 @@ _PYTHON_CALL = re.compile(r"\[\s{0,9}[A-Za-z_][\w.]{0,200}\(")
 _BEFORE = 300
 """The number of characters before a value that are searched."""
 
-_NAMES = ("tool", "name", "function")
-_ARGUMENTS = ("arguments", "parameters")
-
 
 class AnswerError(ValueError):
     """Text is not a valid answer; the message says why in one line, `salvage` how the text was read.
@@ -73,28 +67,12 @@ class AnswerError(ValueError):
         self.form = form
 
 
-class JsonError(ValueError):
-    """Text is not JSON, or is ambiguous JSON."""
-
-
 def check_unicode(answer: Json, how: str = "") -> None:
     """Raise AnswerError if an answer holds text that is not Unicode. `how` says how it was read."""
     try:
         json.dumps(answer, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
         raise AnswerError("a string holds half of a surrogate pair, which is no Unicode text", how) from error
-
-
-def read_json(text: str, *, repeats: bool = False) -> Any:
-    """Return the value of a JSON text. Raises JsonError, also for repeated names and infinite numbers.
-
-    With `repeats` names may repeat; the last value counts, as for nearly every reader of JSON.
-    """
-    try:
-        value = (_LAST if repeats else _DECODER).decode(text)
-    except (ValueError, RecursionError) as error:
-        raise JsonError(str(error)) from error
-    return _within_depth(value)
 
 
 def read_answer(text: str, *, repeats: bool = False) -> Any:
@@ -105,17 +83,6 @@ def read_answer(text: str, *, repeats: bool = False) -> Any:
         raise AnswerError(f"not JSON: {error}") from error
     check_unicode(answer)
     return answer
-
-
-def read_json_at(text: str, place: int, *, repeats: bool = False) -> tuple[Any, int]:
-    """Return the JSON value at a place of a text, and where it ends. Raises JsonError as `read_json` does."""
-    try:
-        value, end = (_LAST if repeats else _DECODER).raw_decode(text, place)
-    except RecursionError as error:
-        raise JsonError("nested too deeply") from error
-    except ValueError as error:
-        raise JsonError(str(error)) from error
-    return _within_depth(value), end
 
 
 def salvage(text: str) -> tuple[JsonObject, str]:
@@ -206,62 +173,16 @@ def _answers(text: str, value: Any, start: int, end: int) -> list[tuple[JsonObje
 
 
 def _shapes(value: Any) -> list[tuple[JsonObject, list[str]]]:
-    """Return the answers in a JSON value: one object, a list of them, or the list in an envelope."""
-    match value:
-        case list():
-            parts = [_shapes(item) if isinstance(item, dict) else [] for item in value]
-            inner, envelope = [answer for part in parts for answer in part] if all(parts) else [], "list"
-        case {"tool_calls": list(calls)}:
-            inner, envelope = _shapes(calls), "tool_calls"
-        case {"function": dict(function)} if not value.keys() & {*_ARGUMENTS}:
-            inner, envelope = _shapes(function), "function"
-        case {"reply": _, **rest} if not rest:
-            return [(value, [])]
-        case dict():
-            return _call(value)
-        case _:
+    """Return the answers in a JSON value, which may be a list or an envelope; none if one cannot be read."""
+    answers = []
+    for leaf in leaves(value):
+        if leaf.value.keys() == {"reply"}:
+            answer, notes = leaf.value, list[str]()
+        elif call := call_in(leaf.value):
+            answer = {"tool": call.name, "arguments": call.arguments}
+            notes = [] if call.keys == ("tool", "arguments") else ["/".join(call.keys)]
+            notes += ["arguments as text"] * call.is_text + ["other keys"] * bool(call.others)
+        else:
             return []
-    return [(answer, [envelope, *notes]) for answer, notes in inner]
-
-
-def _call(value: JsonObject) -> list[tuple[JsonObject, list[str]]]:
-    names, keys = ([key for key in group if key in value] for group in (_NAMES, _ARGUMENTS))
-    if len(names) != 1 or len(keys) != 1:
-        return []
-    notes = [] if (names, keys) == (["tool"], ["arguments"]) else [f"{names[0]}/{keys[0]}"]
-    arguments = value[keys[0]]
-    if isinstance(arguments, str):
-        with suppress(JsonError):  # then it is judged as text
-            arguments = read_json(arguments)
-            notes.append("arguments as text")
-    if value.keys() - {*names, *keys}:
-        notes.append("other keys")
-    return [({"tool": value[names[0]], "arguments": arguments}, notes)]
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> JsonObject:
-    members = dict(pairs)
-    if len(members) < len(pairs):
-        raise JsonError("a name comes twice in one object")
-    return members
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise JsonError("a number is too large")
-    return number
-
-
-def _refuse(text: str) -> Any:
-    raise JsonError(f"{text} is no JSON")
-
-
-_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_float=_finite, parse_constant=_refuse)
-_LAST = json.JSONDecoder(parse_float=_finite, parse_constant=_refuse)
-
-
-def _within_depth(value: Any) -> Any:
-    if any(isinstance(inner, dict | list) for inner in values_at(value, DEEPEST)):
-        raise JsonError(f"nested deeper than {DEEPEST} levels")
-    return value
+        answers.append((answer, [*leaf.envelopes, *notes]))
+    return answers

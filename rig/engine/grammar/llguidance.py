@@ -28,9 +28,10 @@ from rig.toolbox.schemas import without_keys
 SPACE = r"[ \n\r\t]{1,40}"
 
 _BEGUN = re.compile(
-    r"\{\s{0,40}\"(?:name|tool|tool_name|function)\"\s{0,40}:\s{0,40}\"(?P<tool>[^\"\\]{1,200})\"\s{0,40},\s{0,40}"
-    r"\"(?:arguments|parameters)\"\s{0,40}:"
+    r"\{\s{0,40}\"(?:name|tool|tool_name|function|action)\"\s{0,40}:\s{0,40}\"(?P<tool>[^\"\\]{1,200})\"\s{0,40},\s{0,40}"
+    r"\"(?:arguments|parameters|args|input|action_input|tool_input)\"\s{0,40}:"
 )
+_QUOTE, _BACKSLASH = b'"\\'
 _LONGEST = 700
 """Characters of words that are searched again with each token: no beginning of a call is longer."""
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
@@ -83,6 +84,29 @@ class LLGuidanceConstraint:
             raise ConstraintError(_in_a_line(error))
 
 
+class ObjectEnd:
+    """Follows JSON piece by piece, and says when the value that it began with has ended."""
+
+    def __init__(self) -> None:
+        self._depth, self._is_text, self._is_escaped = 0, False, False
+
+    def take(self, piece: bytes) -> bool:
+        """Take the next piece; return whether the outermost brackets are closed in it."""
+        for byte in piece:
+            if self._is_text:
+                self._is_text = self._is_escaped or byte != _QUOTE
+                self._is_escaped = byte == _BACKSLASH and not self._is_escaped
+            elif byte == _QUOTE:
+                self._is_text = True
+            elif byte in b"{[":
+                self._depth += 1
+            elif byte in b"}]":
+                self._depth -= 1
+                if self._depth <= 0:
+                    return True
+        return False
+
+
 class LeakConstraint:
     """Follows `words`, and within them holds leaked arguments by constraints that `held` makes of schemas.
 
@@ -104,7 +128,7 @@ class LeakConstraint:
         self._begun = 0
         """Where the text is searched from: behind the last leaked call."""
         self._arguments: Constraint | None = None
-        self._start = 0
+        self._object = ObjectEnd()
 
     def allowed(self) -> Mask:
         mask = self._words.allowed()
@@ -135,13 +159,14 @@ class LeakConstraint:
         piece = self._tokenizer.shown(token, self._marks)
         self._text += piece
         if self._arguments is not None:
-            if b"}" in piece and self._has_ended():
+            if self._object.take(piece):
                 self._arguments, self._begun = None, len(self._text)
         elif b":" in piece and self._trigger not in self._text and (begun := self._call()):
             schema = json.dumps(without_keys(self._leaks[begun["tool"]], _BOUNDS))
             self._arguments, self._begun = self._held(schema), len(self._text)
             rest = begun.string[begun.end() :]
-            self._start = len(self._text) - len(rest.encode())
+            self._object = ObjectEnd()
+            self._object.take(rest.encode())
             try:
                 for other in self._tokenizer.content(rest) if rest else ():
                     self._arguments.accept(other)
@@ -163,14 +188,6 @@ class LeakConstraint:
         if thoughts is None or thoughts.close.encode() in self._text:
             return False
         return thoughts.is_open or self._text.lstrip().startswith(thoughts.open.encode())
-
-    def _has_ended(self) -> bool:
-        """Return whether the object of the held arguments is complete."""
-        try:
-            json.JSONDecoder().raw_decode(self._text[self._start :].decode("utf-8", "replace").lstrip())
-        except ValueError:
-            return False
-        return True
 
 
 class LLGuidanceGrammar(LLGuidanceBackend):  # type: ignore[misc]

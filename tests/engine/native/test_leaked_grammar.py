@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 from native_known import Writer, known, marks_of
 
+from rig.engine.grammar.llguidance import ObjectEnd
 from rig.engine_options import LeakedCalls
 from rig.models import ToolDoc
 
@@ -77,3 +78,12 @@ def test_thoughts_about_calls_are_free(writer: Callable[..., Writer]) -> None:
         '<think>I might write {"name": "get_weather", "arguments": {"town": 1}}.</think>\n\nGood morning.'
     )
     assert accepted(writer, thought, "thinking") is None
+
+
+def test_the_end_of_an_object_is_seen_piece_by_piece() -> None:
+    text = b'{"a": "}\\"}", "b": [{}, "\\\\"], "c": {}} and more'
+    for size in (1, 2, 5):
+        end, taken = ObjectEnd(), 0
+        while not end.take(text[taken : taken + size]):
+            taken += size
+        assert taken <= text.index(b" and") - 1 < taken + size
