@@ -385,6 +385,7 @@ def test_the_live_view_shows_both_voices_and_the_methods_own_metrics(
     terminal.press("q")
 
 
+@pytest.mark.slow
 def test_an_export_writes_runs_of_any_method(call: Call, tmp_path: Path) -> None:
     call("run", "oracle", "--limit", "1", "--similarity", "exact", "--display", "none")
     written = call("export", "latest", "--format", "haiku", "--set", "season=winter", plugins=("haiku.py",))

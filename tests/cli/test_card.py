@@ -432,6 +432,7 @@ def test_files_that_are_no_cards_are_one_line(rig: Rig, tmp_path: Path, content:
     assert len(done.err) < 500
 
 
+@pytest.mark.slow
 def test_every_missing_or_odd_part_is_one_line(rig: Rig, card: Path) -> None:
     whole = json.loads(card.read_text())
     whole["conversations"] = whole["conversations"][:2]
