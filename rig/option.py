@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias, Union, get_args, get_origin, get_typ
 
 from rig.errors import RigError
 
-Reader: TypeAlias = Literal["run", "method", "engine"]
+Reader: TypeAlias = Literal["run", "method", "engine", "plugin"]
 Recorded: TypeAlias = Literal["always", "changed", "never"]
 
 GROUPS = CONVERSATIONS, DIALS, PROMPT, GENERATION, MACHINE, SERVERS, GRADING = (
@@ -81,6 +81,8 @@ class Option:
     @property
     def place(self) -> str:
         """The key in an arm's whole fingerprint."""
+        if self.reader == "plugin":
+            return self.key
         return f"{'model' if self.reader == 'engine' else 'protocol'}.{self.key}"
 
     def parse(self, text: str) -> Any:

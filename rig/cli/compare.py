@@ -331,7 +331,7 @@ def rank(
     with Runs.open(runs) as opened:
         ranking = leaderboard.leaderboard(opened, suite, method, every=every)
     if csv_path is not None:
-        write(papers.toolbench().leaderboard_text(leaderboard.standings(ranking)), csv_path)
+        write(papers.toolbench_paper().leaderboard_text(leaderboard.standings(ranking)), csv_path)
     if as_json:
         print_json(ranking.as_json())
         return
@@ -372,7 +372,7 @@ def rank(
 def _print_file(file: Path, *, as_json: bool) -> None:
     from rig import papers
 
-    rows = papers.toolbench().leaderboard(file)
+    rows = papers.toolbench_paper().leaderboard(file)
     if as_json:
         print_json([row._asdict() for row in rows])
         return

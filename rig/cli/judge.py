@@ -234,11 +234,11 @@ def rates(
     from rig.store import Runs
 
     if Path(what).is_file() and Path(what).suffix == ".json":
-        results = papers.toolbench().results(Path(what))
+        results = papers.toolbench_paper().results(Path(what))
         rates: Sequence[PassRates | WinRates] = [rates_of(results)]
         caution = ""
         if output is not None:
-            table = results.table(papers.toolbench().answers(answers) if answers else (), raw)
+            table = results.table(papers.toolbench_paper().answers(answers) if answers else (), raw)
             files.write(table, output / f"{results.path.stem}.csv", folders=True)
     else:
         if answers is not None:

@@ -249,7 +249,7 @@ class Judging(Method):
     parse = staticmethod(parse_judgement)
 
     def load(self, place: Path) -> Sequence[Judgement]:
-        return judgements_of(papers.toolbench().answers(place))
+        return judgements_of(papers.toolbench_paper().answers(place))
 
     def models(self, tasks: Sequence[Judgement]) -> Mapping[str, Callable[[], Model]]:
         nobody = failed(ErrorKind.INVALID, "nobody judges; name a judge")
@@ -298,7 +298,7 @@ class JudgePass(Judging):
     )
 
     def recognises(self, place: Path) -> bool:
-        return bool(papers.toolbench().holds_answers(place))
+        return bool(papers.toolbench_paper().holds_answers(place))
 
 
 class JudgeWin(Judging):

@@ -123,7 +123,7 @@ def write_results(store: Path, run: StoredRun, directory: Path, *, raw: bool = F
         elif solution is not None:
             of_votes = row.on_answer, row.tally(rules), row.votes[-1].reasons
             rows.append(judgements.Judged(task.suite, model, task.own_id, solution, *of_votes))
-    return list(papers.toolbench().write_results(rows, directory, raw=raw))
+    return list(papers.toolbench_paper().write_results(rows, directory, raw=raw))
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,6 @@ def register(registry: Registry) -> None:
     registry.papers.later("toolbench", "rig.papers.toolbench.results:PAPER", methods=("toolbench",))
 
 
-def toolbench() -> Any:
+def toolbench_paper() -> Any:
     """Return the paper whose answers and results judges read and write (`rig.papers.toolbench`)."""
     return registered().papers["toolbench"]

@@ -14,9 +14,9 @@ from rig.methods.episode import Ask, Playing
 from rig.metrics import Score
 from rig.models import Model, Piece, Prediction, Sibling
 from rig.running.control import Control, Person
-from rig.running.deciding import Deciding
 from rig.running.plan import Plan
 from rig.running.stored_state import StoredState, Totals, errors_of
+from rig.running.strategy import Scheduler
 from rig.store import RunWriter
 from rig.tasks import PlayedTurn, Task
 
@@ -140,7 +140,7 @@ class ArmSession:
     state: StoredState
     control: Control
     clock: Clock
-    deciding: Deciding | None
+    scheduler: Scheduler | None
     models: Mapping[str, Model]
     writer: RunWriter
     totals: Totals
@@ -186,8 +186,8 @@ class TaskCourse:
     def begin(self, slot: int) -> Asking:
         """Start asking. Of the courses with the same `slot`, only one runs at a time."""
         session, where = self._session, self._where
-        emit, deciding = session.clock.emit, session.deciding
-        if deciding is not None and deciding.is_over(where.arm):
+        emit, scheduler = session.clock.emit, session.scheduler
+        if scheduler is not None and scheduler.is_over(where.arm):
             return
         done = session.state.played(where)
         plan = session.state.plan
@@ -218,7 +218,7 @@ class TaskCourse:
             session.totals.add_score(score.counts)
         totals = session.totals
         emit(events.ConversationFinished(where, score.counts, totals.counts, totals.speed, dict(errors)))
-        for moved in deciding.finished(where, score.counts) if deciding else ():
+        for moved in scheduler.finished(where, score.counts) if scheduler else ():
             emit(moved)
 
     def _announced(self, playing: Playing) -> Playing:

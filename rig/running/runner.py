@@ -17,11 +17,10 @@ from rig.metrics import NO_REMARK, Remark
 from rig.models import Model, OneByOne, OnRead, unheard
 from rig.running.control import Control, Person, Stopped
 from rig.running.courses import ArmSession, Clock, TaskCourse, drive
-from rig.running.deciding import Deciding, Visit
 from rig.running.hooks import ArmHook, PlayedArm
 from rig.running.plan import Arm, Plan
 from rig.running.stored_state import Changed, StoredState
-from rig.running.sweeping import Sweeping
+from rig.running.strategy import Schedule, Scheduler, Visit
 from rig.schemes import NO_WEIGHTS, Loader
 from rig.store import StoreError
 from rig.tasks import Task
@@ -132,7 +131,7 @@ class _Loop:
         self.control = control
         self.clock = Clock(self.plan, emit)
         self.is_skipping = False
-        self.deciding: Deciding | None = None
+        self.scheduler: Scheduler | None = None
         self._pool = ModelPool(self.plan, control, self._notify, state.slots())
         self._ended: set[int] = set()
         self._failures: dict[int, str] = {}
@@ -160,7 +159,7 @@ class _Loop:
                 raise RigError("; ".join(dict.fromkeys(self._failures.values())))
             if is_whole:
                 self.state.writer.finish()
-                if self.deciding and self.deciding.is_complete:
+                if self.scheduler and self.scheduler.is_complete:
                     quiet = replace(plan, caution=NO_REMARK).declaration
                     self.state.writer.set_remark(Remark(quiet.caution, quiet.decides))
         self.clock.emit(events.RunFinished(plan.run, interrupted=not is_whole))
@@ -171,18 +170,16 @@ class _Loop:
             self.clock.emit(events.Notice(text))
 
     def _visits(self) -> Iterator[Visit]:
-        """Yield which arm plays what next: all that is left of each, or blocks in turns until a verdict or
-        break.
-        """
-        if self.plan.decides:
-            self.deciding = self._begin_deciding()
-            yield from self.deciding.visits()
+        """Yield which arm plays what next: all that is left of each, or what its schedule says."""
+        if (schedule := self.plan.schedule) is not None:
+            self.scheduler = self._begin(schedule)
+            yield from self.scheduler.visits()
             # So the arms that were not played, and the first, end as well.
         for position in range(len(self.plan.arms)):
             if position not in self._ended:
-                yield position, self.state.left(position) if self.deciding is None else []
+                yield position, self.state.left(position) if self.scheduler is None else []
 
-    def _begin_deciding(self) -> Deciding:
+    def _begin(self, schedule: Schedule) -> Scheduler:
         """Return the verdicts so far, from what is stored, scored by the current grader."""
         state, positions = self.state, range(len(self.plan.arms))
         if self.plan.resume:
@@ -190,14 +187,11 @@ class _Loop:
                 self._notify(state.rescore(position))
             state.read()
         finished = (state.cells[where] for where in state.cells if state.is_finished(where))
-        if self.plan.sweep is not None:
-            deciding: Deciding = Sweeping(self.plan, self.plan.sweep, finished)
-        else:
-            deciding = Deciding(self.plan, self.plan.until or 0.0, finished)
+        scheduler = schedule.begin(self.plan, finished)
         for position in positions:
             if state.failure(position) is not None:
-                deciding.failed(position)
-        return deciding
+                scheduler.failed(position)
+        return scheduler
 
     def _arm(self, position: int, left: Sequence[tuple[Where, Task]]) -> None:
         """Play these tasks of an arm, which may have been played before and may come again."""
@@ -210,11 +204,11 @@ class _Loop:
             self.control.wait()
             self.clock.emit(events.ArmStarted(position))
             failure = self._attempt(self._play, position, left)
-        if self.deciding is None or not left or self.deciding.is_over(position):
+        if self.scheduler is None or not left or self.scheduler.is_over(position):
             if failure is None and self.state.is_ready(position):
                 failure = self._attempt(self._run_hooks, position)
             self._ended.add(position)
-            decided = self.deciding.decided(position) if self.deciding else None
+            decided = self.scheduler.decided(position) if self.scheduler else None
             if decided and self.state.writer:
                 self.state.writer.note(position, "decided", decided)
             ended = totals.counts, totals.speed, dict(totals.errors), failure, decided
@@ -232,8 +226,8 @@ class _Loop:
             failure = self._failures[position] = str(error) or "out of memory"
             if self.state.writer is not None:
                 self.state.writer.note(position, "failure", failure)
-            if self.deciding:
-                self.deciding.failed(position)
+            if self.scheduler:
+                self.scheduler.failed(position)
             return failure
         return None
 
@@ -245,7 +239,7 @@ class _Loop:
         began = perf_counter()
         arm, *following = self.plan.arms[position:]
         # What may be played again in this run.
-        again = [] if self.deciding is None or self.plan.place else list(self.plan.arms)
+        again = [] if self.scheduler is None or self.plan.place else list(self.plan.arms)
         coming_again = [other for place, other in enumerate(again) if place not in self._ended]
         with arm.weights.kept():
             self._pool.make_room(arm, coming_again)
@@ -265,7 +259,7 @@ class _Loop:
             # A model that answers at once takes on as many steps as there are.
             others = (model for model in models.values() if not isinstance(model, OneByOne))
             slots = min([evaluated.slots, *(model.slots for model in others)])
-            session = ArmSession(state, self.control, self.clock, self.deciding, models, writer, totals)
+            session = ArmSession(state, self.control, self.clock, self.scheduler, models, writer, totals)
             self.clock.begin_turn()
             courses = [TaskCourse(session, where, task) for where, task in left]
             drive(courses, models, slots, self.control, self.clock.begin_turn)
