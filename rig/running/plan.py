@@ -53,7 +53,7 @@ class Plan:
     on tasks that could not be read and are left out. With a `place`, the models are on other machines, so no
     time measured here is theirs. `loss` is the loss of success that arms are compared for, a fraction,
     if any. With a `schedule`, the
-    tasks are in a random order.
+    tasks are in a random order. `notice` is said as the run begins.
     """
 
     run: str
@@ -72,6 +72,7 @@ class Plan:
     place: Scheme | None = None
     loss: float | None = None
     schedule: Schedule | None = None
+    notice: str = ""
 
     @property
     def shortfall(self) -> str:

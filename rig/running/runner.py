@@ -15,6 +15,7 @@ from rig.meters import Costs
 from rig.methods.base import HarderSettings
 from rig.metrics import NO_REMARK, Remark
 from rig.models import Model, OneByOne, OnRead, unheard
+from rig.running.bus import Bus
 from rig.running.control import Control, Person, Stopped
 from rig.running.courses import ArmSession, Clock, TaskCourse, drive
 from rig.running.hooks import ArmHook, PlayedArm
@@ -109,8 +110,10 @@ class ModelPool:
             self.loaded.pop(load).close()
 
 
-def run(plan: Plan, emit: Emit, control: Control) -> bool:
+def run(plan: Plan, emit: Emit, control: Control, beside: Sequence[Emit] = ()) -> bool:
     """Run a plan, or what is left of it. Return False if something is left to be resumed.
+
+    Its events go to those `beside`, and then to `emit`.
 
     Nothing is stored before a model is loaded. An arm that fails does not stop the others. Raises RigError
     when no arm can be loaded, when the store fails, or when an arm is not what it was when the run began.
@@ -118,18 +121,19 @@ def run(plan: Plan, emit: Emit, control: Control) -> bool:
     with closing(StoredState(plan)) as state:
         if plan.resume:
             state.claim()
-        with closing(_Loop(state, emit, control)) as loop:
+        with closing(_Loop(state, Bus((*beside, emit), control), control)) as loop:
             return loop.run()
 
 
 class _Loop:
     """Goes through arms and their tasks in order: loads, plays, and emits events."""
 
-    def __init__(self, state: StoredState, emit: Emit, control: Control) -> None:
+    def __init__(self, state: StoredState, bus: Bus, control: Control) -> None:
         self.state = state
         self.plan: Plan = state.plan
         self.control = control
-        self.clock = Clock(self.plan, emit)
+        self.bus = bus
+        self.clock = Clock(self.plan, bus)
         self.is_skipping = False
         self.scheduler: Scheduler | None = None
         self._pool = ModelPool(self.plan, control, self._notify, state.slots())
@@ -145,7 +149,8 @@ class _Loop:
 
     def run(self) -> bool:
         plan = self.plan
-        self.clock.emit(self.state.started)
+        self.bus.emit(self.state.started)
+        self._notify(plan.notice or None)
         self._notify(plan.declaration.caution or None)
         self._notify(plan.shortfall or None)
         try:
@@ -162,12 +167,12 @@ class _Loop:
                 if self.scheduler and self.scheduler.is_complete:
                     quiet = replace(plan, caution=NO_REMARK).declaration
                     self.state.writer.set_remark(Remark(quiet.caution, quiet.decides))
-        self.clock.emit(events.RunFinished(plan.run, interrupted=not is_whole))
+        self.bus.emit(events.RunFinished(plan.run, interrupted=not is_whole))
         return is_whole
 
     def _notify(self, text: str | None) -> None:
         if text is not None:
-            self.clock.emit(events.Notice(text))
+            self.bus.emit(events.Notice(text))
 
     def _visits(self) -> Iterator[Visit]:
         """Yield which arm plays what next: all that is left of each, or what its schedule says."""
@@ -202,7 +207,7 @@ class _Loop:
             self._notify(self.state.rescore(position))
         else:
             self.control.wait()
-            self.clock.emit(events.ArmStarted(position))
+            self.bus.emit(events.ArmStarted(position))
             failure = self._attempt(self._play, position, left)
         if self.scheduler is None or not left or self.scheduler.is_over(position):
             if failure is None and self.state.is_ready(position):
@@ -212,7 +217,7 @@ class _Loop:
             if decided and self.state.writer:
                 self.state.writer.note(position, "decided", decided)
             ended = totals.counts, totals.speed, dict(totals.errors), failure, decided
-            self.clock.emit(events.ArmFinished(position, *ended))
+            self.bus.emit(events.ArmFinished(position, *ended))
 
     def _attempt(self, do: Callable[..., None], position: int, *more: Any) -> str | None:
         """Do something with an arm. Return why the arm failed, if it did."""
@@ -250,7 +255,7 @@ class _Loop:
         seconds = perf_counter() - began
         self.clock.measure(models.values())
         writer, fingerprint = state.ready(position, models, seconds, self._failures)
-        self.clock.emit(events.ArmReady(position, events.ArmInfo(arm.name, fingerprint), seconds))
+        self.bus.emit(events.ArmReady(position, events.ArmInfo(arm.name, fingerprint), seconds))
         self._notify(state.set_aside(position, writer))
         self._notify(state.rescore(position))
         coming = next((other.weights for other in following if other.weights != arm.weights), NO_WEIGHTS)
@@ -259,7 +264,9 @@ class _Loop:
             # A model that answers at once takes on as many steps as there are.
             others = (model for model in models.values() if not isinstance(model, OneByOne))
             slots = min([evaluated.slots, *(model.slots for model in others)])
-            session = ArmSession(state, self.control, self.clock, self.scheduler, models, writer, totals)
+            session = ArmSession(
+                state, self.control, self.clock, self.bus, self.scheduler, models, writer, totals
+            )
             self.clock.begin_turn()
             courses = [TaskCourse(session, where, task) for where, task in left]
             drive(courses, models, slots, self.control, self.clock.begin_turn)
@@ -268,7 +275,7 @@ class _Loop:
     def _read(self, position: int, read: int, prompt: int) -> None:
         """Say how far an arm has read what all its prompts begin with. Raises Stopped if asked to stop."""
         self.control.check()
-        self.clock.emit(events.PromptRead(position, read, prompt))
+        self.bus.emit(events.PromptRead(position, read, prompt))
 
     def _run_hooks(self, position: int) -> None:
         """Do what plugins do with an arm that has been played, and store their notes."""
@@ -278,7 +285,7 @@ class _Loop:
         for hook in hooks:
             if (note := hook.after(played)) is not None:
                 writer.add_note(position, hook.name, note)
-                self.clock.emit(events.EvidenceMoved(position, note["text"], note))
+                self.bus.emit(events.EvidenceMoved(position, note["text"], note))
 
     def _model(self, position: int) -> Model:
         """Return the evaluated model of an arm; it is loaded if it is not."""
