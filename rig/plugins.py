@@ -24,7 +24,7 @@ OWN = (
     *("rig.tooltalk", "rig.methods.tooltalk", "rig.methods.autode", "rig.methods.dynamic"),
     *("rig.methods.tooleval", "rig.methods.bfcl", "rig.methods.tau2", "rig.judging", "rig.papers"),
     *("rig.engine", "rig.serving", "rig.displays", "rig.exports", "rig.authoring", "rig.stress"),
-    *("rig.cluster", "rig.mcp", "rig.strategies", "rig.verbs"),
+    *("rig.cluster", "rig.mcp", "rig.strategies", "rig.twins", "rig.verbs"),
 )
 
 

@@ -1,22 +1,17 @@
 """Strategies: which conversations of which arm are played next.
 
 A plugin registers a `RunStrategy` (`registry.strategies`). The options of a run choose it, and it makes the
-schedule of the run's plan. The scheduler that begins from it takes in finished conversations. Without a
-strategy, every arm plays all its conversations in order.
+schedule of the run's plan (`rig.running.plan`). The scheduler that begins from it takes in finished
+conversations. Without a strategy, every arm plays all its conversations in order.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from rig.events import EvidenceMoved, Where
 from rig.metrics import NO_REMARK, Counts, Remark
+from rig.store import Cell
 from rig.tasks import Task
-
-if TYPE_CHECKING:
-    from rig.running.plan import Arm, Plan
-    from rig.store import Cell
 
 Visit: TypeAlias = tuple[int, list[tuple[Where, Task]]]
 """An arm, and what it plays next."""
@@ -57,10 +52,10 @@ class Schedule:
     has_bounds = False
     """Whether rates are bounds, with everything unplayed as wrong or as right."""
 
-    def check(self, plan: Plan) -> None:
+    def check(self, plan: Any) -> None:
         """Raise RigError if a plan cannot be played so."""
 
-    def begin(self, plan: Plan, cells: Iterable[Cell]) -> Scheduler:
+    def begin(self, plan: Any, cells: Iterable[Cell]) -> Scheduler:
         """Return the scheduler of a run that has finished these cells before, if any."""
         raise NotImplementedError
 
@@ -81,6 +76,6 @@ class RunStrategy:
         """Return the options of a new run as they hold with this strategy. Raises RigError."""
         return options
 
-    def schedule(self, options: Any, arms: Sequence[Arm]) -> Schedule:
+    def schedule(self, options: Any, arms: Sequence[Any]) -> Schedule:
         """Return the schedule of a plan with these arms. Raises RigError."""
         raise NotImplementedError

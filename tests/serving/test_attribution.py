@@ -14,7 +14,7 @@ from rig.engine.loading import load
 from rig.models import CallMessage, Prediction, ReplyMessage, Request, StepKey, ToolDoc, UserMessage
 from rig.serving.attribution import Cause, ReferenceModel, attribute
 from rig.serving.model import ServedModel
-from rig.serving.twins import _differ, _is_odd
+from rig.twins.comparison import _differ, _is_odd
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
 

@@ -32,8 +32,8 @@ class Attribution:
         # A strategy stops arms by their results, so these have not played the same.
         if reference is None or arm.plan.schedule is not None:
             return None
-        from rig.serving.notes import as_note
-        from rig.serving.twins import TwinComparison
+        from rig.twins.comparison import TwinComparison
+        from rig.twins.notes import as_note
 
         arm.state.read()
         comparison = TwinComparison(arm.state, arm.position, reference)
