@@ -414,7 +414,9 @@ def test_a_dial_makes_arms_and_has_a_metric_of_its_own(call: Call) -> None:
 @pytest.mark.slow
 def test_a_plugin_of_80_lines_has_a_verb_options_a_strategy_and_a_note(call: Call, secrets: Path) -> None:
     plugin = ("patience.py",)
-    assert len((TOYS / "patience.py").read_text(encoding="utf-8").splitlines()) <= 80
+    toy = (TOYS / "patience.py").read_text(encoding="utf-8")
+    assert len(toy.splitlines()) <= 80
+    assert f"```python\n{toy}```" in (TOYS.parents[1] / "docs/how-to/plugins.md").read_text(encoding="utf-8")
     assert re.search(r"Plugins:\n  moods +Say in which mood", call("--help", plugins=plugin))
     assert re.search(r"Patience:\n  --patience N +Drop an arm", call("run", "--help", plugins=plugin))
     asked = ("run", "bisecting", "counting", "--suite", secrets, "--role", "user=honest", "--json")
