@@ -70,6 +70,9 @@ class _Rig(Verbs):
         return [name for names in self._grouped(context).values() for name in names]
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        # A verb's options are those of plugins, too, and it is found before the files of settings are read.
+        with suppress(RigError):
+            set_own_places()
         own = super().get_command(context, name)
         return own or self._registered().get(name)
 
@@ -92,7 +95,6 @@ class _Rig(Verbs):
         return groups
 
     def _registered(self) -> plugins.Tenants:
-        # Help and completion come before anything else reads the settings.
         with suppress(RigError):
             set_own_places()
         return plugins.registered().verbs

@@ -10,7 +10,7 @@ from rig.calls import Call
 from rig.displays.summary import note_lines
 from rig.engine.formats.base import Reading
 from rig.serving.attribution import _changed, _Evidence, _lost, _Message
-from rig.serving.notes import as_note, in_short
+from rig.twins.notes import as_note, in_short
 
 TOLD: dict[str, Any] = {
     "reference": "a",

@@ -18,7 +18,7 @@ from rig.displays.steps import Called, Failed, Lengths, Replied, Returned, TurnH
 from rig.errors import counted
 from rig.events import Speed, Where
 from rig.models import Prediction, Usage
-from rig.toolbox.diff import Effect, Effects
+from rig.rescore.reexecute import Effect, Effects
 from tui.stored.record import Record, StepRecord
 from tui.text.lines import Line, Span, Tint, columns_in_sight, fit, inert, inert_line, side_by_side
 from tui.text.page_writer import FULL, PageWriter, json_spans, verdict_lines, word_spans

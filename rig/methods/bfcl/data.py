@@ -305,8 +305,6 @@ class BfclSettings:
     form: str = NO_FORM
 
     def __post_init__(self) -> None:
-        if self.names not in ("underscores", "dots"):
-            raise RigError(f"--set names={self.names}: underscores or dots")
         PromptForm.parse(self.form)
 
     @property

@@ -66,10 +66,6 @@ class MemorySettings:
 
     backend: str
 
-    def __post_init__(self) -> None:
-        if self.backend not in BACKENDS:
-            raise RigError(f"--set backend={self.backend}: choose from: {', '.join(BACKENDS)}")
-
     @property
     def fingerprint(self) -> JsonObject:
         told = repr((INSTRUCTIONS, _SETTINGS, _MEMORIES, _ANSWER)).encode()
@@ -286,7 +282,7 @@ class BFCLMemory(Method):
         error_types="kinds of wrong answers",
     )
     options: tuple[Option, ...] = (
-        Option("backend", "rec_sum", several=True),
+        Option("backend", "rec_sum", several=True, choices=tuple(BACKENDS)),
         Option("code", "", opens=True),
     )
     oracles: Mapping[str, Any] = MappingProxyType({"oracle": true_reply})

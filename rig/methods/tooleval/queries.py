@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from rig import times
 from rig.calls import SESSION_TOKEN, Call, ExecutedCall, Json, JsonObject, Outcome, without_token
@@ -223,10 +223,6 @@ class ToolEvalSettings:
 
     def __post_init__(self) -> None:
         Strategy.parse(self.search)
-        if self.tools not in get_args(Tools):
-            raise RigError(f"--set offer={self.tools}: choose from: {', '.join(get_args(Tools))}")
-        if self.max_queries < 1:
-            raise RigError("--set max_queries must be at least 1")
 
     @property
     def strategy(self) -> Strategy:
