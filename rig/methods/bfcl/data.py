@@ -183,22 +183,27 @@ class Words(Foreign):
     content: str
 
 
-class _Parameters(Foreign):
-    """A JSON Schema with properties."""
+class _Declared(Foreign):
+    """A value of a function's, as BFCL declares it, with all that is inside it."""
 
-    properties: dict[str, JsonObject] = Field({})
+    type: str = ""
+    description: str = ""
+    items: "_Declared | None" = None
+    properties: "dict[str, _Declared]" = Field({})
     required: list[str] = Field([])
 
 
-class _EntryFunction(Foreign):
+class EntryFunction(Foreign):
+    """A function as BFCL declares it."""
+
     name: str
-    parameters: _Parameters
+    parameters: _Declared
 
 
 class _Question(Foreign):
     id: str
     question: Annotated[Many[Many[Words]], Field(min_length=1)]
-    function: Many[_EntryFunction]
+    function: Many[EntryFunction]
     """Some entries in which nothing is to be called offer no function, and count like the others."""
 
 
@@ -271,7 +276,7 @@ def lines(file: Path, kind: type[BaseModel] = _Identified) -> Iterator[tuple[Jso
 
 def declared_in(file: Path) -> list[JsonObject]:
     """Return the functions that a file of JSON lines declares."""
-    return [function(value) for value, where in lines(file, _EntryFunction)]
+    return [function(value) for value, where in lines(file, EntryFunction)]
 
 
 _HINTS: Mapping[str, str] = {

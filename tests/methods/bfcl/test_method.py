@@ -299,6 +299,28 @@ def test_data_that_are_none(checkout: Path, text: str, fault: str) -> None:
         data.load(checkout)
 
 
+@pytest.mark.parametrize(
+    "declared",
+    [
+        {"type": {"a": 1}},
+        {"description": ["x"]},
+        {"type": "array", "items": [{"type": "string"}]},
+        {"type": "array", "items": {"type": ["string"]}},
+        {"type": "dict", "properties": {"b": {"type": {}}}},
+        {"type": "dict", "properties": {"b": {"type": "string"}}, "required": [{}]},
+    ],
+)
+def test_a_function_that_is_declared_wrongly_inside_is_no_entry(declared: Any) -> None:
+    function = {"name": "f", "parameters": {"type": "dict", "properties": {"a": declared}, "required": []}}
+    entry = {
+        "id": "simple_python_0",
+        "question": [[{"role": "user", "content": "x"}]],
+        "function": [function],
+    }
+    with pytest.raises(RigError, match="here: not an entry of BFCL"):
+        data.parse({"entry": entry, "truth": [{"f": {"a": [1]}}]}, "here", "simple_python")
+
+
 def test_results_without_answers(checkout: Path, tmp_path: Path) -> None:
     with pytest.raises(RigError, match="holds no answer to these entries"):
         answered(tmp_path, data.load(checkout), of_turns=False)
