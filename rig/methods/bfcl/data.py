@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 from pydantic import BaseModel, Field
 
@@ -207,9 +207,13 @@ class _Question(Foreign):
     """Some entries in which nothing is to be called offer no function, and count like the others."""
 
 
+_TrueCall: TypeAlias = Annotated[dict[str, dict[str, list[Any]]], Field(min_length=1, max_length=1)]
+
+
 class _EntrySource(Foreign):
     entry: _Question
-    truth: Many[Annotated[dict[str, dict[str, list[Any]]], Field(min_length=1, max_length=1)]]
+    # Each true call is compared with each call until one fits. BFCL's own entries have at most 8 of them.
+    truth: Annotated[Many[_TrueCall], Field(max_length=1_000)]
 
 
 def parse(source: JsonObject, where: str, suite: str) -> SingleTurnEntry:
