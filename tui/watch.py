@@ -63,7 +63,8 @@ class TourScreen(WatchScreen, inherit_bindings=False):
 
     def show_state(self) -> None:
         super().show_state()
-        self.query_one(Guide).tell()
+        if self.is_shown:
+            self.query_one(Guide).tell()
 
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.Key) and self.step < len(STEPS):

@@ -24,6 +24,8 @@ CALL = re.compile(
     r"<tool_call|\[TOOL_CALLS\]|<\|tool_call|<function=|<\|python_tag\|>|{\"name\":|\"arguments\":"
 )
 """What a call looks like among words."""
+NO_CALLS = "finish_reason says that there are calls, but there are none"
+"""The fault of a server that loses what it read as calls."""
 _THOUGHTS = ("reasoning_content", "reasoning", "thinking")
 _CUT = ("length", "max_tokens", "model_length")
 _CALLED = ("tool_calls", "function_call")
@@ -132,7 +134,7 @@ class StreamedAnswer:
             raise _malformed("a call without a name")
         is_empty = not self.calls and not self.content.strip()
         if self.finish in _CALLED and is_empty and not CALL.search(self.reasoning):
-            raise _malformed("finish_reason says that there are calls, but there are none")
+            raise _malformed(NO_CALLS)
 
     def _chosen(self, choices: Json) -> JsonObject | None:
         """Return the choice that is read: always the one whose number came first."""
