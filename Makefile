@@ -2,6 +2,7 @@
 #
 #   GPU=cuda|metal|vulkan   build llama.cpp for a GPU (GPU=cpu goes back); kept until another is asked for
 #   MODEL=, SUITE=, ARGS=   what `make run` evaluates, and further options of `rig run`; ARGS of the tests: pytest's
+#   ROOM=                   the folder that `make check` checks
 #   PYTHON=                 the Python that .venv is made with (3.11 to 3.13)
 
 PYTHON ?= python3
@@ -10,6 +11,8 @@ BENCHED := $(MODEL:smollm2-135m-tools=smollm2-135m)
 PULLED := $(filter $(shell sed -n 's/^name = "\(.*\)"/\1/p' models/registry.toml),$(MODEL))
 SUITE ?= easy
 ARGS ?=
+ROOM ?=
+PLACES := $(wildcard rig/$(ROOM) rig/plugins/$(ROOM) $(filter tui,$(ROOM)))
 GPU ?=
 
 VENV := .venv
@@ -41,7 +44,7 @@ BUILD_LOG := $(VENV)/llama-build.log
 SHOW_PROGRESS := match($$0, /^ *\[ *[0-9]+(\/[0-9]+|%)\]/) \
 	{ printf "\r  compiling llama.cpp %s", substr($$0, RSTART, RLENGTH); fflush(); n = 1 } END { if (n) print "" }
 
-.PHONY: run test test-all lint docs wheel bench setup
+.PHONY: run test test-all check lint docs wheel bench setup
 .DELETE_ON_ERROR:
 
 # Set up, then evaluate a model, or several, on the easy suite, live in the terminal.
@@ -60,6 +63,14 @@ test: setup $(VENV)/.dev
 # Everything: the real model, real terminals, servers and browsers, and all examples.
 test-all: setup $(VENV)/.dev
 	@$(BIN)/pytest -n auto --dist loadfile $(ARGS)
+
+# One room alone, in under a minute: `make check ROOM=store`, or the folder of a tenant, or tui.
+check: $(VENV)/.dev
+	@test -n "$(PLACES)" || { echo "make check ROOM=NAME: there is no folder rig/NAME, rig/plugins/NAME or NAME" >&2; exit 1; }
+	@$(BIN)/ruff check $(PLACES) $(wildcard tests/$(ROOM))
+	@$(BIN)/ruff format --check $(PLACES) $(wildcard tests/$(ROOM))
+	@$(BIN)/mypy $(patsubst %,-p %,$(subst /,.,$(PLACES)))
+	@$(BIN)/pytest -n auto -m "not slow" $(wildcard tests/$(ROOM)) $(ARGS)
 
 lint: $(VENV)/.dev
 	@$(BIN)/ruff check .

@@ -13,17 +13,19 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.structure.files import File, Files
 
 import rig
 from rig.cli import cli
 from rig.cli.bundle import commands
 from rig.store.views import EXPORTED, described
 from tui.widgets.keys import markdown
+
+if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.files import Files
 
 MARKER = re.compile(
     r"^<!-- (?:(?P<what>commands|columns|api)|keys of (?P<screen>[\w.:]+)) -->$", re.MULTILINE
@@ -33,8 +35,10 @@ WIDTH = 92
 CHANGELOG = Path(__file__).parent.with_name("CHANGELOG.md")
 
 
-def on_files(files: Files, config: MkDocsConfig) -> Files:
+def on_files(files: "Files", config: "MkDocsConfig") -> "Files":
     """All pages, with the changelog as one more."""
+    from mkdocs.structure.files import File
+
     text = CHANGELOG.read_text(encoding="utf-8").replace("](docs/", "](")
     # It has a word on everything, so a search would put it before the page that explains.
     front = "---\nsearch:\n  boost: 0.2\n---\n"

@@ -86,6 +86,14 @@ def set_places(settings: Mapping[tuple[str, ...], Setting]) -> None:
         os.environ.setdefault(variable, str(place))
 
 
+def set_own_places() -> None:
+    """Put the files and folders that the user's own file names into the environment, as `set_places` does.
+
+    The file of a folder names none: it could run code.
+    """
+    set_places({path: setting for path, setting in read_settings().items() if setting.is_users})
+
+
 def own_keys() -> dict[str, str]:
     """Return the keys that the user gives to actions of the live views, by action. Raises RigError."""
     keys: dict[str, str] = {}

@@ -21,13 +21,15 @@ ToolChoice: TypeAlias = Literal["auto", "required", "none"]
 """Whether a model may, must or must not call tools."""
 GrammarArm: TypeAlias = Literal["json", "strict", "none"]
 """A legal call of a known tool or a reply; the same with formats of dates and the like; or any text."""
-GrammarEngine: TypeAlias = Literal["llguidance", "outlines_core"]
-ParameterOrder: TypeAlias = Literal["fixed", "free"]
 """The order of the tool's schema, or any order."""
 ThinkingArm: TypeAlias = Literal["auto", "on", "off"]
 """The default of the chat template, or its switch turned on or off."""
 LeakedCalls: TypeAlias = Literal["lenient", "strict"]
 """Calls that are written in another form than the family's are carried out, or are words."""
+
+
+DRAFTS = ("none", "sibling", "lookup")
+"""Where drafts can come from besides a model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +69,7 @@ class EngineOptions:
     )
     seed: int = generation_option(
         0,
-        "Seed for sampling; each step of each conversation has one of its own, made of it.",
+        "Seed for sampling and dials; each step of each conversation has one of its own, made of it.",
         least=0,
         most=2**32 - 1,
         verbs="judge",
@@ -239,20 +241,6 @@ class EngineOptions:
         several=True,
         verbs="judge screen",
     )
-    grammar_engine: GrammarEngine = generation_option(
-        "llguidance",
-        "The library that enforces the grammar.",
-        several=True,
-        idle=("grammar", "none"),
-        verbs="judge screen",
-    )
-    parameter_order: ParameterOrder = generation_option(
-        "fixed",
-        "Require arguments in the order of the tool's parameters, or allow any order.",
-        several=True,
-        idle=("grammar", "none"),
-        verbs="screen",
-    )
     exact: bool = generation_option(
         False,
         "Give the same bits every time: one conversation at a time, one token at a time.",
@@ -286,6 +274,11 @@ class EngineOptions:
         verbs="judge",
         recorded="never",
     )
+
+    @property
+    def draws(self) -> bool:
+        """Whether tokens may be chosen at random; only the file tells what its author recommends."""
+        return self.temperature > 0 or self.sampling not in (None, "greedy")
 
 
 GIVEN = frozenset(

@@ -306,7 +306,7 @@ class ConversationSkipped(Event):
 class EvidenceMoved(Event):
     """With `--until verdict`: after one more conversation, more is known of an arm's loss against the first.
 
-    A served arm that is compared with a file sends one at its end, with the attribution of the difference.
+    A note on an arm (`rig.running.hooks`) is sent like this, too.
     `text` is one line, `evidence` the numbers. Once something is `found`, the arm stops, and leaves out
     `turns_left` and `conversations_left`.
     """

@@ -1,8 +1,8 @@
 """The limits that answers run into, and how often they cut one off.
 
 With more room an answer that was cut off might have been right, so every rate of its arm might be better.
-All of it follows from the steps in the store and the arm's fingerprint, so it works for stores that are
-older than this module. A limit that a fingerprint does not have is not reported.
+All of it follows from the steps in the store and the arm's fingerprint. A limit that a fingerprint does not
+have is not reported.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,9 +1,6 @@
 """The machine's own figures: its cores, and a run's costs in memory, energy and time for displays."""
 
 import os
-import re
-import resource
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,7 +9,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 POWERCAP = Path("/sys/class/powercap")
-_PROCESS = Path("/proc/self")
 Number = TypeVar("Number", int, float)
 
 
@@ -123,16 +119,6 @@ def _gpus() -> list[_Gpu]:
         return [_Gpu(pynvml, pynvml.nvmlDeviceGetHandleByIndex(index)) for index in range(count)]
     except pynvml.NVMLError:
         return []
-
-
-def peak_memory() -> int:
-    """Return the most bytes that this process has held in memory."""
-    with suppress(OSError, AttributeError):
-        status = (_PROCESS / "status").read_text()
-        if match := re.search(r"^VmHWM:\s+(\d+) kB", status, re.MULTILINE):
-            return int(match[1]) * 1024
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
 
 
 def _largest(*values: int | None) -> int | None:

@@ -35,8 +35,7 @@ class Option:
     has. With `commas` several values can be written as one text, and thousands as `2k`. `values` are what the
     words of a choice mean, or words that stand for numbers. `unset` says in the help what holds without a
     value. `off` is the name of the switch that turns off what is on by default. `verbs` are the verbs that
-    have the option, besides `run` and `noise`. If the option named in `idle` has the value there, this one
-    has no effect.
+    have the option, besides `run` and `noise`.
 
     `field` is the name that its reader uses, `key` the name in the fingerprint. It is in the fingerprint
     `always`, only if `changed` from the default, so that runs older than the option can go on, or `never`, if
@@ -61,7 +60,6 @@ class Option:
     listed: bool = False
     values: Mapping[str, Any] | None = None
     verbs: tuple[str, ...] = ()
-    idle: tuple[str, str] | None = None
     commas: bool = False
     field: str = ""
     key: str = ""

@@ -17,7 +17,6 @@ from rig.calls import JsonObject
 from rig.engine_options import EngineOptions
 from rig.option import (
     CONVERSATIONS,
-    DIALS,
     GENERATION,
     GRADING,
     MACHINE,
@@ -39,8 +38,8 @@ Answers: TypeAlias = Literal["live", "replay", "live-misses"]
 """Who answers calls of MCP servers: a running server, what was recorded, or a server where nothing was."""
 Mode: TypeAlias = Literal["default", "upstream", "per-turn"]
 """The rules for matching and counting calls (docs/reference/metrics.md)."""
-Part: TypeAlias = Literal["calibration", "comparison"]
-"""The fifth of a suite's tasks that models may be calibrated on, or the others, which compare them."""
+LeftOut: TypeAlias = Literal["defects", "calibration"]
+"""Tasks to leave out: those known to be wrong, or the fifth of a suite that models may be calibrated on."""
 Injections: TypeAlias = Literal["none", "ignore", "send", "delete", "leak"]
 """What injected instructions ask for: ignore the user, send a message, delete a record, leak a name."""
 Wording: TypeAlias = Literal[
@@ -77,14 +76,14 @@ class RunOptions:
     only: tuple[str, ...] = conversation_option(
         (), "Run only this conversation. Repeatable.", metavar="NAME", listed=True, verbs="screen judge bench"
     )
-    without: Literal["defects"] | None = conversation_option(
-        None, "Leave out tasks of public benchmarks that are known to be wrong."
+    without: tuple[LeftOut, ...] = conversation_option(
+        (),
+        "Leave out tasks of public benchmarks that are known to be wrong (defects), or the fifth that models"
+        " may be calibrated on (calibration). Repeatable.",
+        listed=True,
     )
     limit: int | None = conversation_option(
         None, "Run only the first N conversations.", least=1, verbs="screen judge"
-    )
-    part: Part | None = conversation_option(
-        None, "Run only the fifth of the conversations that models may be calibrated on, or only the others."
     )
     repeats: int = option(1, "Run every conversation N times.", CONVERSATIONS, least=1, most=10_000)
     method: str | None = conversation_option(
@@ -167,18 +166,12 @@ class MethodOptions:
         several=True,
         verbs="screen",
     )
-    search: str = option(
-        "cot@1",
-        "Search for an answer: cot@N, or dfs with _wN and _filter.",
-        GENERATION,
-        metavar="WAY",
-        several=True,
-    )
     max_calls: int = option(10, "At most N calls in a turn.", GENERATION, least=1)
     grader: Mode = option("default", "The rules for matching calls. See `rig docs metrics`.", GRADING)
     similarity: str = option(
         "minilm",
-        "What compares free text: minilm, exact, a sentence-transformers folder, or distilbert:DIR.",
+        "What compares free text: minilm, exact, a sentence-transformers folder, or distilbert:DIR. NAME@X"
+        " has a threshold of its own.",
         GRADING,
         metavar="NAME",
         opens=True,
@@ -217,7 +210,6 @@ class MethodOptions:
     language: str = dial_option(
         "own", "Have the user speak this language, where conversations have `translations`.", "own|CODE"
     )
-    stress_seed: int = option(0, "Seed of all dials.", DIALS, least=0, most=2**32 - 1)
 
 
 OF_RUN = options_of(RunOptions, "run")

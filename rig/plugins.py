@@ -24,6 +24,7 @@ OWN = (
     *("rig.tooltalk", "rig.methods.tooltalk", "rig.methods.autode", "rig.methods.dynamic"),
     *("rig.methods.tooleval", "rig.methods.bfcl", "rig.methods.tau2", "rig.judging", "rig.papers"),
     *("rig.engine", "rig.serving", "rig.displays", "rig.exports", "rig.authoring", "rig.stress"),
+    *("rig.cluster", "rig.mcp", "rig.verbs"),
 )
 
 
@@ -37,10 +38,9 @@ class Named(Protocol):
 
 
 class Reference(NamedTuple):
-    """Where a tenant is, `module:attribute`, and attributes of it that are known without loading it."""
+    """Where a tenant is, `module:attribute`."""
 
     place: str
-    attributes: Mapping[str, Any]
 
     def load(self) -> Any:
         """Import the tenant. Raises RigError if that fails."""
@@ -55,19 +55,21 @@ class Tenants(UserDict[str, Any]):
     def __init__(self, sort: str) -> None:
         super().__init__()
         self._sort = sort
+        self._attributes: dict[str, Mapping[str, Any]] = {}
 
-    def add(self, tenant: Named) -> None:
+    def add(self, tenant: Named, **attributes: Any) -> None:
         """Add a tenant under its `name`."""
         self[tenant.name] = tenant
+        self._attributes[tenant.name] = attributes
 
     def later(self, name: str, place: str, **attributes: Any) -> None:
         """Add a tenant that is imported from `module:attribute` when it is first used."""
-        self[name] = Reference(place, attributes)
+        self[name] = Reference(place)
+        self._attributes[name] = attributes
 
     def attribute(self, name: str, attribute: str) -> Any:
         """Return an attribute of a tenant, which is loaded only if its registration does not have it."""
-        tenant = self.data[name]
-        attributes = tenant.attributes if isinstance(tenant, Reference) else {}
+        attributes = self._attributes[name]
         return attributes[attribute] if attribute in attributes else getattr(self[name], attribute)
 
     def __getitem__(self, name: str) -> Any:
@@ -98,6 +100,9 @@ class Registry:
         self.readers = Tenants("reader")
         self.suites = Tenants("suite")
         self.dials = Tenants("dial")
+        self.verbs = Tenants("verb")
+        self.schemes = Tenants("scheme")
+        self.hooks = Tenants("hook after an arm")
 
     def add_method(self, method: Named) -> None:
         """Add a way to read, play and score tasks: a `Method` (`rig.methods.base`), for `--method NAME`."""
@@ -133,6 +138,18 @@ class Registry:
     def add_dial(self, dial: Named) -> None:
         """Add a way to make tasks harder by levels: a `Dial` (`rig.stress.dial`), for `--set NAME=LEVEL`."""
         self.dials.add(dial)
+
+    def add_verb(self, verb: Named, does: str, group: str = "Plugins") -> None:
+        """Add a verb of the command line: a click command, which `rig --help` lists in a group."""
+        self.verbs.add(verb, does=does, group=group)
+
+    def add_scheme(self, scheme: Named) -> None:
+        """Add what names with a prefix such as `http:` stand for: a `Scheme` (`rig.schemes`)."""
+        self.schemes.add(scheme)
+
+    def add_hook(self, hook: Named) -> None:
+        """Add what is done once an arm has been played: an `ArmHook` (`rig.running.hooks`)."""
+        self.hooks.add(hook)
 
     def add_export(self, export: Named) -> None:
         """Add a form for stored runs of any method: an `Export` (`rig.exports`), for `--format NAME`."""

@@ -1,16 +1,16 @@
 """Tasks, which models have to do, and the steps and turns that were played of them."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from hashlib import sha256
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from rig.calls import ExecutedCall, JsonObject, Verdict
 from rig.errors import ErrorKind, RigError, did_you_mean
 from rig.models import Prediction
-from rig.options import Part
+from rig.options import LeftOut
 from rig.plugins import Named
 
 
@@ -124,6 +124,10 @@ def in_random_order(tasks: Sequence[AnyNamed], seed: int) -> list[AnyNamed]:
     return sorted(tasks, key=lambda task: sha256(f"{seed} {task.name!r}".encode()).digest())
 
 
+Part: TypeAlias = Literal["calibration", "comparison"]
+"""The fifth of a suite's tasks that models may be calibrated on, or the others, which compare them."""
+
+
 def part_of(name: str) -> Part:
     """Return the part that a task of this name belongs to, in any suite."""
     return "calibration" if sha256(f"part {name}".encode()).digest()[0] < 256 / 5 else "comparison"
@@ -133,21 +137,21 @@ def select(
     tasks: Sequence[AnyTask],
     only: Sequence[str] = (),
     limit: int | None = None,
+    without: Collection[LeftOut] = (),
     part: Part | None = None,
-    without: Literal["defects"] | None = None,
 ) -> list[AnyTask]:
     """Return the tasks named in `only` (all if empty) that belong to `part`, at most `limit` of them.
 
-    `without` leaves out tasks with known defects. Raises RigError for unknown names, and if a part is empty.
+    Raises RigError for unknown names, and if a part is empty.
     """
     names = {task.name for task in tasks}
     if unknown := [name for name in only if name not in names]:
         near = did_you_mean(unknown[0], names)
         raise RigError(f"no conversation is called {', '.join(unknown)}{near}; `rig suites info` lists them")
     chosen = [task for task in tasks if not only or task.name in only]
-    if without is not None:
+    if "defects" in without:
         chosen = [task for task in chosen if not getattr(task, "defect", "")]
-    if part is not None:
+    if part := "comparison" if "calibration" in without else part:
         chosen = [task for task in chosen if part_of(task.name) == part]
         if not chosen:
             raise RigError(f"none of these conversations is for {part}; choose a larger suite")

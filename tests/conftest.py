@@ -116,7 +116,7 @@ def tooltalk() -> Path:
     """The data folder of a checkout of the public ToolTalk repository, named by $RIG_TOOLTALK."""
     place = os.environ.get("RIG_TOOLTALK")
     if not place:
-        pytest.skip("RIG_TOOLTALK does not name a checkout of the ToolTalk data")
+        pytest.skip("RIG_TOOLTALK is not set")
     for part in ("data/easy", "data/databases"):
         assert (Path(place) / part).is_dir(), f"RIG_TOOLTALK={place} holds no {part}"
     return Path(place)
@@ -127,7 +127,7 @@ def autode() -> Path:
     """A checkout of the public AutoDE repository, named by $RIG_AUTODE."""
     place = os.environ.get("RIG_AUTODE")
     if not place:
-        pytest.skip("RIG_AUTODE does not name a checkout of the AutoDE data")
+        pytest.skip("RIG_AUTODE is not set")
     for part in ("API_list.xlsx", "datasets/data_v1_2.jsonl"):
         assert (Path(place) / part).is_file(), f"RIG_AUTODE={place} holds no {part}"
     return Path(place)

@@ -9,7 +9,6 @@ import pytest
 import small_talks
 from counted import measured
 
-from rig.methods.paper import Row, Table
 from rig.methods.scripted import Scripted
 from rig.methods.tooltalk.conversations import Conversation
 from rig.methods.tooltalk.prompt import ToolTalkSettings
@@ -24,6 +23,7 @@ from rig.papers.tooltalk import (
 from rig.rescore.stored import score_run
 from rig.running.plan import Arm
 from rig.store import Runs
+from rig.tables import Row, Table
 
 Rig = Callable[..., Any]
 

@@ -174,7 +174,7 @@ def test_what_was_played_is_scored_again(call: Call, secrets: Path) -> None:
     ("arguments", "fault"),
     [
         (("score", "latest", "--reexecute"), "the method guessing has no world"),
-        (("score", "latest", "--threshold", "0.5"), "--threshold has no effect on the method guessing"),
+        (("score", "latest", "--similarity", "exact"), "--similarity has no effect on the method guessing"),
         (("show", "latest", "number 13", "--diff"), "the method guessing has no world"),
         (("show", "latest", "--tables"), "the method guessing has no tables of a paper"),
         (

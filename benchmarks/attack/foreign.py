@@ -137,7 +137,7 @@ HARMS: Mapping[str, Harm] = {
     "generated column": _sql("ALTER TABLE runs ADD COLUMN more AS (hex(zeroblob(300000000)))"),
     "index of an expression": _sql("CREATE INDEX i ON turns (hex(zeroblob(1000 * id)))"),
     "no table of scores": _sql(_UNTIED, "DROP TABLE scores"),
-    "forged migrations": _sql("DELETE FROM _sqlite_migrations WHERE name > 'm003'"),
+    "another version": _sql("PRAGMA user_version = 7"),
     "turns as far as numbers go": _sql("UPDATE turns SET turn = turn + 1000000000000"),
     "many runs": _sql(
         _UNTIED,

@@ -1,4 +1,4 @@
-"""Schemas that are meant to exhaust a grammar engine: each compiles, or is refused in a line.
+"""Schemas that are meant to exhaust a grammar: each compiles, or is refused in a line.
 
 Every case is a process of its own, which may compute a minute and hold 2 GiB, as may those that it starts.
 The vocabulary is that of $RIG_ATTACKED_MODEL, or a tiny one.
@@ -16,24 +16,22 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from benchmarks.attack.campaign import Broken, folder, main
+from benchmarks.attack.campaign import Broken, main
+from benchmarks.memory import peak_memory
 from rig.engine.core.llama import LlamaModel
 from rig.engine.core.template import ChatTemplate
 from rig.engine.core.tokenizer import Tokenizer
 from rig.engine.formats.base import RigFormat
-from rig.engine.grammar.language import ConstraintError, Grammar
+from rig.engine.grammar.language import ConstraintError
 from rig.engine.grammar.llguidance import LLGuidanceGrammar
-from rig.engine.grammar.outlines_core import OutlinesCoreGrammar
 from rig.engine_options import GrammarArm
 from rig.errors import RigError
-from rig.meters import peak_memory
 from rig.models import ToolDoc
 
 SECONDS = 60
 """Of computing, of the process and of those that it starts together."""
 MEMORY = 2 << 30
 """Bytes that either may hold."""
-ENGINES = ("llguidance", "llguidance, any order", "outlines_core")
 _STEPS = 40
 _PATIENCE_S = 400
 _CHATML = "{% for message in messages %}{{ message['role'] ~ ': ' ~ message['content'] }}{% endfor %}"
@@ -101,43 +99,40 @@ def parameters(random: Random, depth: int = 0) -> dict[str, Any]:
 
 
 def case(random: Random) -> str:
-    """One to eight tools under one of the engines, compiled and followed for a few tokens."""
+    """One to eight tools compiled and followed for a few tokens."""
     tools = [parameters(random) for _ in range(random.choice((1, 1, 2, 8)))]
-    asked = [random.choice(ENGINES), random.choice(("json", "strict", "strict")), tools, random.random()]
+    asked = [random.choice(("json", "strict", "strict")), tools, random.random()]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     model = os.environ.get("RIG_ATTACKED_MODEL", str(_tiny()))
-    with folder() as place:
-        program = (
-            f"import sys; sys.path[:] = {sys.path!r}; from benchmarks.attack.patterns import probe; probe()"
-        )
-        try:
-            done = subprocess.run(
-                [sys.executable, "-c", program, model, str(place)],
-                input=json.dumps(asked), capture_output=True, text=True, timeout=_PATIENCE_S, check=False,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired as error:
-            raise Broken(f"{asked[:2]}: no end after {_PATIENCE_S} s") from error
+    program = f"import sys; sys.path[:] = {sys.path!r}; from benchmarks.attack.patterns import probe; probe()"
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", program, model],
+            input=json.dumps(asked), capture_output=True, text=True, timeout=_PATIENCE_S, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired as error:
+        raise Broken(f"{asked[0]}: no end after {_PATIENCE_S} s") from error
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds = used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime
     if done.returncode:
-        raise Broken(f"{asked[:2]}: exit code {done.returncode}: {done.stderr[-400:]}")
+        raise Broken(f"{asked[0]}: exit code {done.returncode}: {done.stderr[-400:]}")
     if seconds > SECONDS:
-        raise Broken(f"{asked[:2]}: {seconds:.0f} s of computing")
+        raise Broken(f"{asked[0]}: {seconds:.0f} s of computing")
     outcome, memory = json.loads(done.stdout.splitlines()[-1])
     if memory > MEMORY:
-        raise Broken(f"{asked[:2]}: {memory / 2**30:.1f} GiB of memory")
+        raise Broken(f"{asked[0]}: {memory / 2**30:.1f} GiB of memory")
     return f"{asked[0]}: {outcome}"
 
 
 def probe() -> None:
     """Compile the grammar that stdin asks for, and print how that ended and the most memory that was held."""
-    path, cache_folder = Path(sys.argv[1]), Path(sys.argv[2])
-    engine, arm, tools, seed = json.load(sys.stdin)
-    model = LlamaModel(path)
+    arm, tools, seed = json.load(sys.stdin)
+    model = LlamaModel(Path(sys.argv[1]))
     tokenizer = Tokenizer(model)
     started = time.process_time()
     try:
-        _follow(_grammar(engine, model, tokenizer, cache_folder), arm, tools, Random(seed))
+        grammar = LLGuidanceGrammar(model, tokenizer)
+        _follow(grammar, arm, tools, Random(seed))
         outcome = "compiles"
     except (RigError, ConstraintError) as error:
         if len(str(error)) > 3000:
@@ -145,19 +140,12 @@ def probe() -> None:
         outcome = "refused"
     if time.process_time() - started > SECONDS:
         raise Broken(f"{time.process_time() - started:.0f} s of computing")
-    # Its own from its status: the kernel's other figure is also that of the process that started it.
     most = max(peak_memory(), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
     print(json.dumps([outcome, most]))
     model.close()
 
 
-def _grammar(engine: str, model: LlamaModel, tokenizer: Tokenizer, place: Path) -> Grammar:
-    if engine == "outlines_core":
-        return OutlinesCoreGrammar(tokenizer, place, lambda _: None)
-    return LLGuidanceGrammar(model, tokenizer, free_order=engine != "llguidance")
-
-
-def _follow(grammar: Grammar, arm: GrammarArm, tools: list[Any], random: Random) -> None:
+def _follow(grammar: LLGuidanceGrammar, arm: GrammarArm, tools: list[Any], random: Random) -> None:
     docs = tuple(ToolDoc(f"tool{number}", "", schema) for number, schema in enumerate(tools))
     constraint = grammar.start(RigFormat(docs, arm, ChatTemplate(_CHATML)).language())
     for _ in range(_STEPS):

@@ -1,7 +1,6 @@
 """The process of one contestant: loads it, runs it against the clock, and writes down what came of it."""
 
 import json
-import resource
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,6 +12,7 @@ from benchmarks.engine.contestants import ENTRIES
 from benchmarks.engine.external_prompts import validator
 from benchmarks.engine.job import Answer, Job, Outcome
 from benchmarks.engine.prompts import BenchPrompt
+from benchmarks.memory import peak_memory
 from rig.calls import Json
 from rig.errors import RigError
 
@@ -35,7 +35,7 @@ def perform(job: Job) -> Outcome:
             load_s=load_s,
             wall_s=wall_s,
             cpu_s=cpu_s,
-            rss_bytes=_peak_memory(),
+            rss_bytes=peak_memory(),
             answers=tuple(_judged(answers, prompts)),
             versions=entry.versions(),
             details=contestant.details(),
@@ -53,12 +53,6 @@ def _judged(answers: Sequence[Answer], prompts: Sequence[BenchPrompt]) -> list[A
         detail = answer.detail or (fault if answer.finish == "stop" and fault else "")
         judged.append(replace(answer, valid=fault is None, detail=detail))
     return judged
-
-
-def _peak_memory() -> int:
-    """Bytes; the system counts in KiB, macOS in bytes."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
 
 
 def main() -> None:

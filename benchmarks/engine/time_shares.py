@@ -25,7 +25,6 @@ def seams() -> dict[str, list[tuple[Any, str]]]:
     from rig.engine.decoding.sampler import Sampler
     from rig.engine.grammar.language import FreeConstraint, FreeGrammar
     from rig.engine.grammar.llguidance import LLGuidanceConstraint, LLGuidanceGrammar
-    from rig.engine.grammar.outlines_core import OutlinesCoreConstraint, OutlinesCoreGrammar
     from rig.engine.prompt import PromptBuilder
     from rig.methods.tooltalk.method import ToolTalkEpisode
     from rig.scoring import Grader, Matching
@@ -47,7 +46,6 @@ def seams() -> dict[str, list[tuple[Any, str]]]:
             seam
             for constraint, grammar in (
                 (LLGuidanceConstraint, LLGuidanceGrammar),
-                (OutlinesCoreConstraint, OutlinesCoreGrammar),
                 (FreeConstraint, FreeGrammar),
             )
             for seam in (

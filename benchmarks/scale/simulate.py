@@ -151,11 +151,11 @@ def fill(database: sqlite3.Connection, played: int) -> None:
 def measured(arguments: list[str]) -> tuple[float, int]:
     """Seconds of CPU and peak memory in bytes of rig with these arguments."""
     code = (
-        "import resource, sys; from rig.cli import main\n"
+        "import resource, sys; from benchmarks.memory import peak_memory; from rig.cli import main\n"
         "try: main(sys.argv[1:])\n"
         "except SystemExit as end: assert not end.code, end.code\n"
         "used = resource.getrusage(resource.RUSAGE_SELF)\n"
-        "print(used.ru_utime + used.ru_stime, used.ru_maxrss * 1024, file=sys.stderr)"
+        "print(used.ru_utime + used.ru_stime, peak_memory(), file=sys.stderr)"
     )
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", code, *arguments]

@@ -6,49 +6,57 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 
 import click
 
-from rig import __version__, opening, progress
+from rig import __version__, opening, plugins, progress
 from rig.cli.output import open_standard_streams, printable, shortened, show_progress, unbroken_output
 from rig.cli.verbs import HELP_NAMES, Verb, Verbs
+from rig.config import set_own_places
 from rig.displays import signs
 from rig.errors import RigError, RigWarning
 
 VERBS = {
-    "run": Verb("rig.cli.run", "Evaluate one or more models."),
-    "watch": Verb("rig.cli.runs:watch", "Watch a run in progress, or replay one."),
-    "demo": Verb("rig.cli.runs:demo", "Watch a recorded run for half a minute; needs no model."),
-    "tour": Verb("rig.cli.runs:tour", "Learn the keys of the live view in a minute."),
-    "runs": Verb("rig.cli.runs", "List stored runs, newest first."),
-    "show": Verb("rig.cli.runs:show", "Show the results of a run, or one conversation call by call."),
-    "history": Verb("rig.cli.compare:history_of_model", "Show every run of one model file, over time."),
-    "compare": Verb("rig.cli.compare", "Compare models, and tell a loss from chance."),
-    "gate": Verb("rig.cli.gate", "Pass or fail a pipeline by a policy of conditions."),
-    "report": Verb("rig.cli.compare:report", "Write a report of runs as one file for a browser."),
-    "card": Verb("rig.cli.card", "Make a card of a model file that others can verify."),
-    "leaderboard": Verb("rig.cli.compare:rank", "Rank the models of all runs on a suite."),
-    "plan": Verb("rig.cli.plan", "Say how much has to be played for a verdict, and how long it takes."),
-    "noise": Verb("rig.cli.run:noise", "Measure how much two identical runs differ."),
-    "screen": Verb("rig.cli.screen", "Rank files without generating, in a fraction of the time."),
-    "score": Verb("rig.cli.score", "Score stored predictions again, without a model."),
-    "adjudicate": Verb("rig.cli.score:adjudicate", "Decide on texts that rig cannot judge by itself."),
-    "judge": Verb("rig.cli.judge", "Let a model judge whole answers."),
-    "export": Verb("rig.cli.exchange:export", "Export a run as rows, or as files for other tools."),
-    "import": Verb("rig.cli.exchange:import_", "Import runs of another store, or results of another tool."),
-    "models": Verb("rig.cli.models", "List, inspect, fetch, verify, quantize, merge and tune models."),
-    "tools": Verb("rig.cli.suites:tools", "List and check tools, and import your own."),
-    "suites": Verb("rig.cli.suites", "List suites of conversations, and start your own."),
-    "author": Verb("rig.cli.author", "Make suites of conversations from scenes."),
-    "check": Verb("rig.cli.suites:check", "Check conversations for mistakes."),
-    "world": Verb("rig.cli.doctor:world", "Build or check the mock world."),
-    "config": Verb("rig.cli.config", "Show the settings that apply, and where they come from."),
-    "bundle": Verb("rig.cli.bundle", "Pack everything rig needs into one file for another machine."),
-    "docs": Verb("rig.cli.bundle:docs", "Open the documentation; it needs no network."),
-    "doctor": Verb("rig.cli.doctor", "Check that everything a run needs is in place."),
-    "bench": Verb("benchmarks.engine.command", "Measure the engine; needs a checkout of rig."),
+    "run": Verb("rig.cli.run", "Evaluate one or more models.", "Play"),
+    "watch": Verb("rig.cli.runs:watch", "Watch a run in progress, or replay one.", "Play"),
+    "demo": Verb("rig.cli.runs:demo", "Watch a recorded run for half a minute; needs no model.", "Play"),
+    "tour": Verb("rig.cli.runs:tour", "Learn the keys of the live view in a minute.", "Play"),
+    "plan": Verb(
+        "rig.cli.plan", "Say how much has to be played for a verdict, and how long it takes.", "Play"
+    ),
+    "noise": Verb("rig.cli.run:noise", "Measure how much two identical runs differ.", "Play"),
+    "runs": Verb("rig.cli.runs", "List stored runs, newest first.", "Results"),
+    "show": Verb(
+        "rig.cli.runs:show", "Show the results of a run, or one conversation call by call.", "Results"
+    ),
+    "history": Verb(
+        "rig.cli.compare:history_of_model", "Show every run of one model file, over time.", "Results"
+    ),
+    "compare": Verb("rig.cli.compare", "Compare models, and tell a loss from chance.", "Results"),
+    "report": Verb("rig.cli.compare:report", "Write a report of runs as one file for a browser.", "Results"),
+    "leaderboard": Verb("rig.cli.compare:rank", "Rank the models of all runs on a suite.", "Results"),
+    "tools": Verb(
+        "rig.cli.suites:tools",
+        "List and check tools, and import your own.",
+        "Models, tools and conversations",
+    ),
+    "suites": Verb(
+        "rig.cli.suites",
+        "List suites of conversations, and start your own.",
+        "Models, tools and conversations",
+    ),
+    "check": Verb(
+        "rig.cli.suites:check", "Check conversations for mistakes.", "Models, tools and conversations"
+    ),
+    "config": Verb(
+        "rig.cli.config", "Show the settings that apply, and where they come from.", "This machine"
+    ),
 }
-"""Every verb, in the order in which --help lists them without importing any."""
+"""rig's own verbs; those of tenants are registered (`rig.plugins`)."""
+
+GROUPS = tuple(dict.fromkeys(verb.group for verb in VERBS.values()))
+"""The groups of verbs in the order in which --help lists them; those of plugins follow."""
 
 _INTACT = "what was stored is intact; `rig run --resume RUN` continues a run that this interrupted"
 
@@ -57,24 +65,45 @@ INTERRUPTED = 130
 
 
 class _Rig(Verbs):
+    """rig's own verbs, which are found without loading plugins, and those that are registered."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return [name for names in self._grouped(context).values() for name in names]
+
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        try:
-            return super().get_command(context, name)
-        except ModuleNotFoundError as error:
-            if not (error.name or "").startswith("benchmarks"):
-                raise
-            return click.Command(
-                name,
-                callback=_needs_checkout,
-                help=f"{VERBS[name].does}\n\nIt is for work on rig itself and not part of an installed"
-                " package. In a checkout of rig, `make bench` runs it, and this lists its options.",
-                context_settings={"ignore_unknown_options": True, "help_option_names": HELP_NAMES},
-                params=[click.Argument(["arguments"], nargs=-1)],
-            )
+        own = super().get_command(context, name)
+        return own or self._registered().get(name)
+
+    def does(self, context: click.Context, name: str) -> str:
+        if name in self.later:
+            return super().does(context, name)
+        return str(self._registered().attribute(name, "does"))
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        for group, names in self._grouped(context).items():
+            with formatter.section(group):
+                formatter.write_dl([(name, self.does(context, name)) for name in names])
+
+    def _grouped(self, context: click.Context) -> dict[str, list[str]]:
+        groups: dict[str, list[str]] = {group: [] for group in GROUPS}
+        for name, verb in self.later.items():
+            groups[verb.group].append(name)
+        for name in (verbs := self._registered()):
+            groups.setdefault(verbs.attribute(name, "group"), []).append(name)
+        return groups
+
+    def _registered(self) -> plugins.Tenants:
+        # Help and completion come before anything else reads the settings.
+        with suppress(RigError):
+            set_own_places()
+        return plugins.registered().verbs
 
 
-def _needs_checkout(arguments: Sequence[str]) -> None:
-    raise RigError("`rig bench` is for work on rig itself and needs a checkout; this is an installed package")
+def _use_plugins(context: click.Context, parameter: click.Parameter, places: tuple[str, ...]) -> None:
+    if places:
+        # Also for the processes that rig starts.
+        before = os.environ.get("RIG_PLUGINS", "")
+        os.environ["RIG_PLUGINS"] = os.pathsep.join(filter(None, (before, *places)))
 
 
 @click.group(cls=_Rig, later=VERBS, context_settings={"help_option_names": HELP_NAMES})
@@ -84,7 +113,11 @@ def _needs_checkout(arguments: Sequence[str]) -> None:
     "plugins",
     multiple=True,
     metavar="PLACE",
-    help="A .py file or folder with your own methods, toolboxes or answer formats, in addition to"
+    # Before --help and the verbs, which plugins add to.
+    is_eager=True,
+    expose_value=False,
+    callback=_use_plugins,
+    help="A .py file or folder with your own methods, toolboxes, verbs and more, in addition to"
     " $RIG_PLUGINS. Runs its code.",
 )
 @click.option(
@@ -101,7 +134,7 @@ def _needs_checkout(arguments: Sequence[str]) -> None:
     help="Draw with ASCII characters only. $RIG_ASCII=1 and some locales do the same.",
 )
 @click.pass_context
-def cli(context: click.Context, plugins: tuple[str, ...], opened: tuple[str, ...], ascii_only: bool) -> None:
+def cli(context: click.Context, opened: tuple[str, ...], ascii_only: bool) -> None:
     """Find out which local model file you can trust with tools.
 
     rig plays conversations to your GGUF files, lets each model call tools in a mock world, checks every
@@ -114,7 +147,7 @@ def cli(context: click.Context, plugins: tuple[str, ...], opened: tuple[str, ...
       rig run a-Q8_0.gguf a-Q4_K_M.gguf  evaluate your own files
       rig compare latest                 is one of them worse, or is it chance?
     """  # noqa: D301 - for click
-    from rig.cli import config
+    from rig.cli.config import apply
 
     opening.forget()
     for place in opened:
@@ -122,11 +155,7 @@ def cli(context: click.Context, plugins: tuple[str, ...], opened: tuple[str, ...
     if ascii_only:
         os.environ[signs.ASCII_VARIABLE] = "1"
     signs.use(ascii_only=signs.wants_ascii(os.environ, sys.stdout.encoding))
-    if plugins:
-        # Also for the processes that rig starts.
-        named = (os.environ.get("RIG_PLUGINS", ""), *plugins)
-        os.environ["RIG_PLUGINS"] = os.pathsep.join(filter(None, named))
-    config.apply(context, VERBS)
+    apply(context)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -5,7 +5,7 @@ A value of the file is treated like one from the command line.
 
 import importlib
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
@@ -23,11 +23,11 @@ from rig.paths import cache_directory, config_files, models_directory, runs_file
 
 _HEADER = ("setting", "value", "from")
 _OF_FOLDERS = {
-    *("name", "suite", "only", "part", "limit", "repeats", "count"),
-    *("temperature", "sampling", "seed", "stress-seed", "max-tokens", "max-calls", "max-rounds", "n-ctx"),
-    *("thinking", "thinking-tokens", "docs", "history", "parameter-order", "several-calls", "tool-choice"),
+    *("name", "suite", "only", "limit", "repeats", "count"),
+    *("temperature", "sampling", "seed", "max-tokens", "max-calls", "n-ctx"),
+    *("thinking", "thinking-tokens", "docs", "history", "several-calls", "tool-choice"),
     *("distractors", "fill", "injections", "language", "reorder", "tool-errors", "typos", "wording"),
-    *("loss", "power", "alpha", "flips", "seconds", "threshold", "metric", "votes", "timeout"),
+    *("loss", "power", "alpha", "flips", "seconds", "metric", "votes", "timeout"),
 }
 """What a folder's file may set: suites, limits, sampling and names. Nothing of it trusts, signs, runs, opens
 or writes anything, or says where to."""
@@ -35,12 +35,13 @@ or writes anything, or says where to."""
 Settings = Mapping[tuple[str, ...], Setting]
 
 
-def apply(context: click.Context, verbs: Iterable[str]) -> None:
+def apply(context: click.Context) -> None:
     """Read the files, and make their options of the chosen verb its defaults. Raises RigError."""
     settings = read_settings()
     if not settings:
         return
-    tables = [AT, KEYS, *verbs]
+    assert isinstance(context.command, click.Group)
+    tables = [AT, KEYS, *context.command.list_commands(context)]
     for path, setting in settings.items():
         if path[0] not in tables or len(path) == 1:
             names = [name for name in tables if name != path[0]]
@@ -52,7 +53,6 @@ def apply(context: click.Context, verbs: Iterable[str]) -> None:
     set_places(settings)
     own_keys()
     verb = context.invoked_subcommand
-    assert isinstance(context.command, click.Group)
     if verb not in (None, "config") and (command := context.command.get_command(context, str(verb))):
         context.default_map = {str(verb): defaults(command, (str(verb),), settings)}
 

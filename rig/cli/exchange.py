@@ -197,7 +197,7 @@ def import_(
 ) -> int | None:
     """Import runs from another run store, results of another tool, or logged chats.
 
-    FILE can be a run store, such as `runs.sqlite` from another machine or an older rig. Its runs are added to
+    FILE can be a run store, such as `runs.sqlite` from another machine. Its runs are added to
     yours; a run that you already have is not added again. rig only reads the other store.
 
     Results of another tool become a run with an arm for each file or model. You can show, compare and score

@@ -228,17 +228,17 @@ def rates(
     FILE is a result file of ToolBench or StableToolBench. rig uses the rules of the run unless you give
     others, and asks no judge again.
     """
+    from rig import papers
     from rig.judging.stored import WinRates, pass_rates, rates_of, read_votes, win_rates, write_results
-    from rig.methods import paper
     from rig.solutions.rules import UPSTREAM
     from rig.store import Runs
 
     if Path(what).is_file() and Path(what).suffix == ".json":
-        results = paper.toolbench().results(Path(what))
+        results = papers.toolbench().results(Path(what))
         rates: Sequence[PassRates | WinRates] = [rates_of(results)]
         caution = ""
         if output is not None:
-            table = results.table(paper.toolbench().answers(answers) if answers else (), raw)
+            table = results.table(papers.toolbench().answers(answers) if answers else (), raw)
             files.write(table, output / f"{results.path.stem}.csv", folders=True)
     else:
         if answers is not None:

@@ -182,7 +182,7 @@ def merge(
     _say_made(merged, output, as_json=as_json)
 
 
-@verb(Grouped, options=table_options("screen", single=True, without=("lora", "part")))
+@verb(Grouped, options=table_options("screen", single=True, without=("lora",)))
 def calibrate(
     *,
     model: str = MODEL,
@@ -205,8 +205,8 @@ def calibrate(
 
     The model reads the prompts of a run with the right answers, and rig sums what enters its weights. Use the
     file that you will quantize, or one of the same weights that is less quantized. Only the fifth of a suite
-    that is set apart for this is read (`--part calibration`); `rig run --part comparison` plays the others,
-    and `rig compare` refuses conversations that a file was calibrated on.
+    that is set apart for this is read; `rig run --without calibration` plays the others, and `rig compare`
+    refuses conversations that a file was calibrated on.
     """
     from rig.tuning import imatrix
     from rig.tuning.calibrate import calibrate as collect
@@ -223,7 +223,7 @@ def calibrate(
         if text is not None:
             calibration = calibrate_on_text(corpus_of(options, text), tell, progress("read", "chunk"))
         else:
-            asked = screening_of(*as_asked({**options, "part": "calibration"}))
+            asked = screening_of(*as_asked(options, "calibration"))
             calibration = collect(asked, tell, progress("read"))
     imatrix.write(calibration.matrix, target, output_format)
     matrix = calibration.matrix

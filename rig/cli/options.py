@@ -17,7 +17,7 @@ from click.shell_completion import CompletionItem
 from rig import displays, opening, plugins
 from rig.cli.verbs import OTHERS, GroupedOption, argument, option
 from rig.errors import RigError
-from rig.option import GRADING, GROUPS, SERVERS, Option
+from rig.option import GROUPS, SERVERS, Option
 from rig.options import TABLE
 from rig.paths import runs_file
 
@@ -103,11 +103,6 @@ class FloatRange(click.FloatRange):
 
 SHARE = FloatRange(0, 1, min_open=True, max_open=True)
 """Above 0 and below 1."""
-THRESHOLD = option(
-    "Texts at least this similar are the same.  [default: calibrated for each kind of text]",
-    "X",
-    group=GRADING,
-)
 _MARK = " *"
 """Ends the help of an option that you can repeat to make several arms."""
 _WIDEST = 24

@@ -25,7 +25,6 @@ from rig.displays.table import Row
 from rig.displays.texts import headline, printable
 from rig.errors import RigError
 from rig.files import json_text
-from rig.option import CONVERSATIONS
 
 if TYPE_CHECKING:
     from rig.compare.noise import Noise
@@ -120,10 +119,6 @@ class Playing:
         "COMMAND",
         group=OUTPUT,
     )
-    max_rounds: int | None = option(
-        "At most N replies to the user in a conversation.", "N", type=click.IntRange(1), group=CONVERSATIONS
-    )
-    threshold: float | None = shared.THRESHOLD
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,14 +230,7 @@ def options_of(context: click.Context) -> dict[str, Any]:
 
     Options in a file count as given.
     """
-    from rig.scoring import NamedMeasure
-
-    options = shared.chosen_options(context)
-    if (rounds := context.params.get("max_rounds")) is not None:
-        options["set"] = (*options.get("set", ()), f"max_rounds={rounds}")
-    if (threshold := context.params.get("threshold")) is not None:
-        options["similarity"] = str(NamedMeasure.parse(context.params["similarity"]).at(threshold))
-    return options
+    return shared.chosen_options(context)
 
 
 def carry_out(

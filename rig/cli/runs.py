@@ -30,8 +30,8 @@ from rig.paths import DEMO
 from rig.replay.player import SLOWEST
 
 if TYPE_CHECKING:
-    from rig.methods.paper import Table
     from rig.store import Cell, Runs, StoredRun, StoredScore
+    from rig.tables import Table
 
 
 @verb()

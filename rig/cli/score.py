@@ -16,7 +16,7 @@ import click
 
 from rig.budget import parse_json
 from rig.calls import ExecutedCall, JsonObject
-from rig.cli.options import AS_JSON, RUN, STORE, THRESHOLD, complete_runs, json_option, of_table
+from rig.cli.options import AS_JSON, RUN, STORE, complete_runs, json_option, of_table
 from rig.cli.output import print_json, print_table, say
 from rig.cli.runs import print_scores
 from rig.cli.verbs import argument, option, verb
@@ -164,10 +164,9 @@ def command(
     ),
     similarity: str | None = option(
         "What compares free text: minilm, exact, a sentence-transformers folder, or distilbert:DIR."
-        " [default: that of the run; for files, minilm]",
+        " NAME@X has a threshold of its own.  [default: that of the run; for files, minilm]",
         "NAME",
     ),
-    threshold: float | None = THRESHOLD,
     reader: str | None = of_table("reader"),
     reexecute: bool = option("Execute every call again, and exit with code 1 if a response differs."),
     world: Path | None = option(
@@ -200,7 +199,7 @@ def command(
     from rig.scoring import answers_file
 
     place = Path(what)
-    options: dict[str, Any] = {"threshold": threshold, "grader": grader, "similarity": similarity}
+    options: dict[str, Any] = {"grader": grader, "similarity": similarity}
     options |= {"reader": reader, "world": world, "answers": answers_file(runs)}
     if place.is_dir() or place.suffix == ".json" or format_ is not None:
         if format_ is not None and not place.exists():
@@ -337,7 +336,7 @@ def adjudicate(
 
 
 def _ask(asking: Adjudication, opinions: Opinions | None, *, is_blind: bool) -> None:
-    from rig.displays.transcript import question_text
+    from rig.rescore.question import question_text
 
     run, pairs = asking.run, asking.questions
     if not pairs:
@@ -368,7 +367,7 @@ def _ask(asking: Adjudication, opinions: Opinions | None, *, is_blind: bool) -> 
 
 def _reply() -> str | None:
     """Ask a person for a reply; None for quitting, or at the end of the input."""
-    from rig.displays.transcript import QUESTION
+    from rig.rescore.question import QUESTION
 
     while True:
         try:

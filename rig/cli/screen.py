@@ -20,7 +20,7 @@ from rig.errors import RigError, counted
 from rig.files import json_text, write
 from rig.option import MACHINE
 from rig.options import TABLE
-from rig.tasks import Task, select
+from rig.tasks import Part, Task, select
 
 if TYPE_CHECKING:
     from rig.methods.base import Method
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _SEVERAL = {name: option for name, option in TABLE.items() if option.several and not option.listed}
 _VARIED = {name: option.place for name, option in _SEVERAL.items() if "screen" in option.verbs}
 """The settings that decide a screen and that can vary within a run, by their place in a fingerprint."""
-_SELECTING = ("models", "only", "limit", "part")
+_SELECTING = ("models", "only", "limit", "without")
 """Options that can go with --against: they select among the run's models and conversations."""
 
 
@@ -141,6 +141,8 @@ def _text(options: JsonObject, text: Path | None, base_file: Path | None, save: 
 
 def corpus_of(options: JsonObject, text: Path | None) -> Corpus:
     """Return the models and a text to read. Raises RigError for options that do not apply to a text."""
+    from rig.engine.core.settings import EngineSettings
+    from rig.engine.files.adapters import adapters_of
     from rig.engine.files.registry import resolve
     from rig.running.planning import Options
     from rig.screening.corpus import Corpus
@@ -149,13 +151,15 @@ def corpus_of(options: JsonObject, text: Path | None) -> Corpus:
         if name not in ("models", "lora", "limit") and TABLE[name].group != MACHINE:
             raise RigError(f"--{name.replace('_', '-')} has no effect on a text; leave it out")
     chosen = Options(**{**options, **{name: (options[name],) for name in options if name in _VARIED}})
-    resolved = [arm for name in chosen.models for arm in resolve(name).with_adapters(chosen.adapters())]
-    engine = replace(next(iter(chosen.engines().values())), n_ctx=options.get("n_ctx"))
+    adapters = adapters_of(chosen.lora)
+    resolved = [arm for name in chosen.models for arm in resolve(name).with_adapters(adapters)]
+    engine = EngineSettings.of(next(iter(chosen.engines().values())))
+    engine = replace(engine, n_ctx=options.get("n_ctx"))
     return Corpus(tuple(resolved), engine, text, limit=options.get("limit"))
 
 
-def as_asked(options: JsonObject) -> tuple[Options, Method, list[Task]]:
-    """Return the options of the command line, the method, and the conversations that they choose."""
+def as_asked(options: JsonObject, part: Part | None = None) -> tuple[Options, Method, list[Task]]:
+    """Return the options of the command line, the method, and the chosen conversations of a part."""
     from rig import methods
     from rig.running.planning import Options
 
@@ -167,7 +171,7 @@ def as_asked(options: JsonObject) -> tuple[Options, Method, list[Task]]:
     varied = {name: (value,) for name, value in options.items() if name in _SEVERAL}
     chosen = Options(**{**options, **varied})
     method, tasks = methods.find_tasks(chosen.suite, chosen.conversations, chosen.method)
-    return chosen, method, select(tasks, chosen.only, chosen.limit, chosen.part, chosen.without)
+    return chosen, method, select(tasks, chosen.only, chosen.limit, chosen.without, part)
 
 
 def _as_stored(
@@ -208,11 +212,13 @@ def _as_stored(
     models = options.get("models") or [name for name in chosen.models if name not in method.models(())]
     several = {name: (value,) for name, value in varied.items()}
     chosen = chosen.replace(models=tuple(models), **several)
-    return chosen, method, select(tasks, *map(options.get, ("only", "limit", "part"), ((), None, None)))
+    return chosen, method, select(tasks, *map(options.get, ("only", "limit", "without"), ((), None, ())))
 
 
 def screening_of(options: Options, method: Method, tasks: list[Task]) -> Screening:
     """Return the screening to run. Raises RigError for models without weights."""
+    from rig.engine.core.settings import EngineSettings
+    from rig.engine.files.adapters import adapters_of
     from rig.engine.files.info import inspect
     from rig.engine.files.registry import ResolvedModel, resolve
     from rig.screening.screening import Screening
@@ -223,12 +229,12 @@ def screening_of(options: Options, method: Method, tasks: list[Task]) -> Screeni
     models: list[ResolvedModel] = []
     for model in map(resolve, options.models):
         inspect(model.path)
-        models += model.with_adapters(options.adapters())
+        models += model.with_adapters(adapters_of(options.lora))
     settings = next(iter(options.settings(method).values()))
     values = options.first_values(method)
     if "similarity" in values:
         values["similarity"] = "exact"  # nothing is scored, so nobody has to judge free text
-    engine = next(iter(options.engines().values()))
+    engine = EngineSettings.of(next(iter(options.engines().values())))
     return Screening(tuple(models), method, tuple(tasks), method.ready(values), settings, engine)
 
 

@@ -138,8 +138,8 @@ def check(
     there are any.
     """
     from rig import methods
+    from rig.schemes import ServerUse
     from rig.toolbox.folder import find_toolbox
-    from rig.toolbox.servers import ServerUse
 
     box = None if toolbox is None else find_toolbox(toolbox, ServerUse("live", server_network))
     if directory is None and box is not None:
@@ -228,8 +228,8 @@ def list_tools(
 
     rig runs the code in DIR, and starts the server of mcp:COMMAND.
     """
+    from rig.schemes import ServerUse
     from rig.toolbox.folder import find_toolbox
-    from rig.toolbox.servers import ServerUse
 
     use = ServerUse("live", server_network)
     boxes = [find_toolbox(name, use) for name in toolboxes or plugins.registered().toolboxes]
@@ -270,9 +270,10 @@ def tool_info(
     rig runs the code in DIR, and starts the server of mcp:COMMAND.
     """
     from rig.engine.formats.base import declarations_in_words
+    from rig.schemes import ServerUse
     from rig.toolbox.folder import files_of, find_toolbox, holds_code, holds_toolbox
     from rig.toolbox.isolation import confinement
-    from rig.toolbox.servers import ServerUse, servers_of
+    from rig.toolbox.servers import servers_of
 
     box = find_toolbox(toolbox, ServerUse("live", server_network))
     docs = box.docs(tools or None)
@@ -347,9 +348,10 @@ def import_(
     rig starts the server of mcp:COMMAND. With --output, it also writes mcp.json, and copies the files and
     folders that the command names, which the server then works on instead of yours.
     """
+    from rig.schemes import ServerUse
     from rig.toolbox.folder import LISTING
     from rig.toolbox.listing import UNSAID, Listing, read_listing, write_listing
-    from rig.toolbox.servers import ServerUse, imported
+    from rig.toolbox.servers import imported
 
     tools: list[ToolDeclaration] = []
     if file.startswith(COMMAND):
@@ -394,9 +396,10 @@ def record(
     rig starts the servers, and plays the conversations as `rig check` does. `--servers replay` then answers
     without a server. Values of the servers' environment are left out.
     """
+    from rig.schemes import ServerUse
     from rig.toolbox.cassette import from_log
     from rig.toolbox.folder import find_toolbox
-    from rig.toolbox.servers import CASSETTE, ServerUse, record_into, servers_of
+    from rig.toolbox.servers import CASSETTE, record_into, servers_of
 
     use = ServerUse("live", server_network, redact)
     box = find_toolbox(str(folder), use)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) *([KMG]I?B|)", re.IGNORECASE)
-_LEFT_OUT = ("lora", "part", "until", "repeats", "draft", *(o.name for o in TABLE.values() if o.commas))
+_LEFT_OUT = ("lora", "until", "repeats", "draft", *(o.name for o in TABLE.values() if o.commas))
 """Options that tuning chooses, that would need another file, or that make several arms."""
 
 
@@ -82,7 +82,7 @@ def command(
         raise RigError(f"--size {size}: not a size; write it as in 4GiB or 900MB")
     pairs = ((name, value) for name, value in values.items() if value not in (None, ()))
     options = {name: value for name, value in pairs if value is not False or TABLE[name].default}
-    chosen, method, tasks = as_asked({**options, "models": (model,), "part": "calibration"})
+    chosen, method, tasks = as_asked({**options, "models": (model,)}, "calibration")
     screening = screening_of(chosen, method, tasks)
     kinds = types(to) if to else KINDS
     mixtures = ((), *((TensorType.parse(text),) for text in tensor)) if tensor else MIXTURES
@@ -104,7 +104,8 @@ def command(
         for line in funnel.screen(lambda name: bar(name, "quantizing"), progress()):
             tell(f"{line}; {funnel.text}")
     models = (model, *(str(funnel.place(name)) for name in funnel.finalists))
-    if _is_stopped(funnel, chosen.replace(models=models, part="comparison", until="verdict"), runs, display):
+    compared = chosen.replace(models=models, without=(*chosen.without, "calibration"), until="verdict")
+    if _is_stopped(funnel, compared, runs, display):
         return INTERRUPTED
     with Runs.open(runs) as opened:
         played = compare_sequentially(opened, [funnel["run"]], chosen.loss / 100).arms

@@ -133,10 +133,14 @@ def _value(name: str, hint: Any, values: dict[str, Any]) -> Any:
 
 
 class Verb(NamedTuple):
-    """The module of a verb, and a short description. Its click command is `command` if none is named."""
+    """The module of a verb, a short description, and its group in help.
+
+    Its click command is `command` if none is named.
+    """
 
     place: str
     does: str = ""
+    group: str = ""
 
 
 class Verbs(click.Group):

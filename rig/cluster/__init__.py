@@ -1,9 +1,11 @@
 """Models on other machines: each Ray actor holds one, and together they are used like any other model.
 
-Importing this package does not import Ray or open any connection; the loader and what it loads do.
+Importing this package does not import Ray or open any connection; the scheme and what it loads do.
 """
 
-from rig.cluster.on_ray import disconnect
-from rig.cluster.workers import loader_on
+from rig.plugins import Registry
 
-__all__ = ["disconnect", "loader_on"]
+
+def register(registry: Registry) -> None:
+    """Offer Ray as a place for models (`rig.plugins`)."""
+    registry.schemes.later("ray", "rig.cluster.workers:RAY", marker="", is_place=True)

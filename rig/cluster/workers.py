@@ -1,25 +1,36 @@
 """One model in several actors, and what happens if one of them is lost."""
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from rig.calls import Json
+from rig.cluster import on_ray
 from rig.cluster.on_ray import RayCluster, WorkerLost
 from rig.errors import RigError, counted
 from rig.models import Model, Notify, OnPiece, OnRead, PendingStep, Prediction, Request, unheard
+from rig.schemes import Loader, Scheme
 
 
-def loader_on(where: str, load: Callable[[Notify], Model]) -> Callable[[Notify], Model]:
-    """Return a loader of the same model in actors of Ray, as in `ray` or `ray:ADDRESS`. Else raises RigError.
+class Ray(Scheme):
+    """Places to load models on: `ray` is a cluster of this machine, which ends with the run.
 
-    `ray` alone is a cluster of this machine, which ends with the run.
+    `ray:ADDRESS` is one that is running.
     """
-    kind, _, address = where.partition(":")
-    if kind != "ray":
-        raise RigError(f"--on {where}: give ray, or ray:ADDRESS of a cluster that is running")
-    return lambda notify: Workers(RayCluster(load, address, notify), notify)
+
+    name = "ray"
+    is_place = True
+
+    def elsewhere(self, where: str, load: Loader) -> Loader:
+        _, _, address = where.partition(":")
+        return lambda notify: Workers(RayCluster(load, address, notify), notify)
+
+    def disconnect(self) -> None:
+        on_ray.disconnect()
+
+
+RAY = Ray()
 
 
 @dataclass(slots=True)

@@ -392,7 +392,7 @@ def _require_no_leak(runs: Runs, scored: Sequence[ScoredArm]) -> None:
         if names := leaks_of(arm.chosen.arm.fingerprint, _finished_tasks(runs, arm)):
             raise RigError(
                 f"{leak_text(arm.chosen.label, names, 'that are compared')}; play others, such as"
-                " `rig run --part comparison`"
+                " `rig run --without calibration`"
             )
 
 

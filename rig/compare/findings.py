@@ -160,7 +160,7 @@ class ArmResult(ByName):
     tokens and seconds of the turns (not the time of storing them); its costs, such as peak memory and energy,
     are those of the whole arm. `factors` says how the arm differs from the baseline; `finished` of the
     `planned` conversations, repeats counted, are done. `made_from` says what its model's file was made from,
-    if rig made it, `attribution` why a served arm answers differently from its file. `conversations` are
+    if rig made it, `notes` what plugins noted on the arm, by name. `conversations` are
     those that it shares with the baseline, in order. `reliability` is pass^k and pass@k over them; empty
     where some were played only once. `limits` say how often each known limit cut off an answer.
     """
@@ -183,7 +183,7 @@ class ArmResult(ByName):
     failure: str | None
     fingerprint: JsonObject
     made_from: str | None
-    attribution: JsonObject | None
+    notes: Mapping[str, JsonObject]
     factors: tuple[Factor, ...]
     conversations: tuple[ConversationResult, ...]
     reliability: tuple[Reliability, ...]
@@ -421,7 +421,7 @@ def arm_result(
         failure=chosen.arm.failure,
         fingerprint=chosen.settings.fingerprint,
         made_from=chosen.arm.made_from,
-        attribution=chosen.arm.attribution,
+        notes=chosen.arm.notes,
         factors=factors,
         conversations=results,
         reliability=tuple(reliability(attempts, successes, alpha)) if is_repeated else (),

@@ -16,12 +16,12 @@ from rig.compare.leaks import leaks_of
 from rig.compare.settings import ArmSettings, factors
 from rig.errors import RigError, counted
 from rig.methods import paper
-from rig.methods.paper import ArmScore, Standing, Table
 from rig.metrics import TASKS, UNCLEAR, UNPLAYED, Counts, Declaration, Metric, if_right, total
 from rig.rates import Estimate, estimates
 from rig.store import GraderInfo, Runs, StoredArm, StoredRun, StoredScore
+from rig.tables import ArmScore, Standing, Table
 
-PARTS = ("only", "limit", "part", "without")
+PARTS = ("only", "limit", "without")
 """The options that choose a part of a suite."""
 
 

@@ -20,7 +20,7 @@ from rig.compare.verdict import RecommendationKind, VerdictKind
 from rig.displays import signs, summary
 from rig.displays.compare import curve_line, hint, notes, signed
 from rig.displays.signs import DELTA, DOT, FULL, RULE, TRACK, Glyph
-from rig.displays.summary import attribution_lines, repeat_rates
+from rig.displays.summary import note_lines, repeat_rates
 from rig.displays.table import Row, cell_width, columns, middle, one_line, padded, short_names
 from rig.displays.texts import (
     UNKNOWN,
@@ -317,10 +317,8 @@ class Card:
         rule: Line = ((str(RULE) * width, "rule"),)
         decision = headline(self.comparison, width) if self.comparison else []
         table = arms_table(self._entries(), told_metrics(self.run.declaration), width)
-        arms = ((arm.name, arm.attribution) for arm in self.run.arms)
-        causes: list[Line] = [
-            ((clip(printable(line), width).text, "plain"),) for line in attribution_lines(arms)
-        ]
+        arms = ((arm.name, arm.notes) for arm in self.run.arms)
+        causes: list[Line] = [((clip(printable(line), width).text, "plain"),) for line in note_lines(arms)]
         return [*decision, self._title(), rule, *table, *causes, rule, *_labelled(self._notes(), width)]
 
     def _title(self) -> Line:

@@ -14,15 +14,15 @@ from rig.compare.sequential import SequentialComparison
 from rig.compare.verdict import VerdictKind
 from rig.displays import summary
 from rig.displays.signs import LEVELS
-from rig.displays.summary import attribution_lines
+from rig.displays.summary import note_lines
 from rig.displays.table import Row, columns, fitted, inert, markdown, one_line, short_names
 from rig.displays.texts import UNKNOWN, percent
 from rig.displays.texts import estimate as estimate
 from rig.displays.texts import with_interval as with_interval
 from rig.errors import counted
 from rig.events import EvidenceMoved
-from rig.methods.paper import Table
 from rig.metrics import UNCLEAR, Metric, if_right
+from rig.tables import Table
 
 _MOST_NAMED = 3
 """If more arms than this differ from the baseline in the same thing, they are counted, not named."""
@@ -51,7 +51,7 @@ def notes(comparison: Comparison, *, origins: bool = True) -> list[str]:
     else:
         lines += [f"{arm.label} differs in {arm.factors[0]}" for arm in differing]
     lines += [f"{arm.label}: {arm.made_from}" for arm in comparison.arms if origins and arm.made_from]
-    lines += attribution_lines((arm.label, arm.attribution) for arm in comparison.arms)
+    lines += note_lines((arm.label, arm.notes) for arm in comparison.arms)
     lines += [f"{label} is left out: {why}" for label, why in comparison.left_out.items()]
     lines += comparison.notes
     lines += summary.limit_notes({arm.label: arm.limits for arm in comparison.arms})

@@ -1,15 +1,13 @@
 """The table at the end of a run and in `rig show`, with a column for each arm, and the notes below it."""
 
 import shlex
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from rig import serving
 from rig.calls import JsonObject
 from rig.displays import texts
 from rig.displays.table import Row, by_kind, columns
-from rig.displays.texts import UNKNOWN, clip, estimate, measured, mebibytes, percent, seconds
+from rig.displays.texts import UNKNOWN, estimate, measured, mebibytes, percent, seconds
 from rig.errors import counted, listed
 from rig.events import Speed
 from rig.limits import LIMITS, CutAnswers
@@ -127,7 +125,7 @@ def summary(run: StoredRun, width: int | None = None, repeated: "Sequence[Repeat
     lines += [f"{arm.name} is not evaluated: {arm.not_evaluated}" for arm in run.arms if arm.not_evaluated]
     lines += [f"{arm.name}: {arm.decided}" for arm in run.arms if arm.decided]
     lines += form_notes(run.declaration, ((arm.name, arm.rated) for arm in run.arms))
-    lines += attribution_lines((arm.name, arm.attribution) for arm in run.arms)
+    lines += note_lines((arm.name, arm.notes) for arm in run.arms)
     lines += limit_notes({arm.name: arm.limits for arm in run.arms})
     for arm, of_arm in zip(run.arms, repeated, strict=False):
         lines += repeat_notes(arm.name, of_arm, arm.fingerprint or {})
@@ -266,44 +264,9 @@ def whereabouts(run: StoredRun, store: str) -> str:
     return "\n".join(lines)
 
 
-_LONGEST = 200
-"""The most characters of the first turn and its reason."""
-_MOST = 8
-"""The most turns that have their own column."""
-
-
-def attribution_lines(arms: Iterable[tuple[str, JsonObject | None]]) -> Iterator[str]:
-    """Yield for each arm whether it is faithful, a table of causes by turn, and its deployment metrics.
-
-    Arms are pairs of a name and what is stored; an arm that was not compared with a file has no lines.
-    """
-    for name, told in arms:
-        if told is None:
-            continue
-        yield f"{name} is {serving.in_short(told)}"
-        turns = sorted({cause["turn"] for cause in told["causes"]})[:_MOST]
-        if turns:
-            yield f"  {'differing':<13}{'all':>4}" + "".join(f"{f'turn {turn}':>9}" for turn in turns)
-        for kind, count in Counter(cause["cause"] for cause in told["causes"]).most_common():
-            causes = [cause for cause in told["causes"] if cause["cause"] == kind]
-            by_turn = Counter(cause["turn"] for cause in causes)
-            cells = "".join(f"{by_turn[turn] or UNKNOWN:>9}" for turn in turns)
-            first = f"{causes[0]['conversation']}, turn {causes[0]['turn']}: {causes[0]['detail']}"
-            yield f"  {kind:<13}{count:>4}{cells}  {clip(first, _LONGEST)}"
-        yield f"  {_deployment(told)}"
-
-
-def _deployment(told: JsonObject) -> str:
-    rates = {"trigger F1": told.get("trigger_f1"), "schema accuracy": told.get("schema_accuracy")}
-    parts = [f"{title} {_estimate(rate)}" for title, rate in rates.items() if rate]
-    band = told.get("noise_band")
-    noise = f"{percent(band[0])} at least" if band else "not measured: give --repeats"
-    return f"{', '.join(parts)}; the file's trigger F1 against itself: {noise}"
-
-
-def _estimate(rate: list[float | None]) -> str:
-    value, low, high = rate
-    if value is None:
-        return "unknown"
-    around = f" ({percent(low)} to {percent(high)})" if low is not None and high is not None else ""
-    return f"{percent(value)}{around}"
+def note_lines(arms: Iterable[tuple[str, Mapping[str, JsonObject]]]) -> Iterator[str]:
+    """Yield what the notes on arms say. Arms are pairs of a name and its notes."""
+    for name, notes in arms:
+        for note in notes.values():
+            yield f"{name}: {note['text']}"
+            yield from (f"  {line}" for line in note["lines"])

@@ -1,20 +1,17 @@
-"""A stored conversation as text and as JSON, and questions on whether two of its texts mean the same."""
+"""A stored conversation as text and as JSON."""
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
+from typing import NamedTuple
 
 from rig.calls import CallPlace, Json, JsonObject, StepPlace
 from rig.displays import signs, steps
 from rig.displays.steps import Called, Failed, Lengths, Replied, StepView, parent_of, step_view
 from rig.displays.texts import clip, clip_json
 from rig.errors import counted
-from rig.rescore.adjudication import Opinion, Unsettled
-from rig.rescore.reexecute import Effect, Effects
-from rig.scoring.texts import marked
-from rig.solutions.solution import FINISH, GIVE_ANSWER
 from rig.store import Transcript
 from rig.tasks import Step, Task, numbered, turn_number
-from rig.toolbox.diff import RecordChange
+from rig.toolbox.diff import Effect, Effects, RecordChange
 
 _LONGEST = 2000
 """The most characters shown of one value; `--json` has all of it."""
@@ -22,13 +19,22 @@ _SHORT = 60
 """The most characters shown of a value in an outline."""
 
 
+class AnswerPath(NamedTuple):
+    """The steps of a tree that lead to the answer or, without one, that count."""
+
+    places: frozenset[StepPlace] = frozenset()
+    is_answered: bool = False
+
+
+NO_PATH = AnswerPath()
+
+
 def transcript_text(
-    transcript: Transcript, effects: Effects | None = None, path: Container[StepPlace] = ()
+    transcript: Transcript, effects: Effects | None = None, path: AnswerPath = NO_PATH
 ) -> str:
     """Return what was said, called, answered and judged, turn by turn, with the ground truth.
 
-    With `effects`, each call is followed by what it did to the world. If steps are a tree, `path` are the
-    steps that lead to the answer.
+    With `effects`, each call is followed by what it did to the world.
     """
     task = transcript.conversation
     repeat = f" #{transcript.repeat + 1}" if transcript.repeat else ""
@@ -68,7 +74,7 @@ def _steps(turn: int, played: Sequence[Step], effects: Effects | None) -> list[s
     return lines
 
 
-def _outline(turn: int, played: Sequence[Step], path: Container[StepPlace]) -> list[str]:
+def _outline(turn: int, played: Sequence[Step], path: AnswerPath) -> list[str]:
     """Return the steps of a turn as a tree, with the path to the answer; no lines if they do not branch."""
     lines = []
     for number, drawn in branches(played):
@@ -77,11 +83,11 @@ def _outline(turn: int, played: Sequence[Step], path: Container[StepPlace]) -> l
         told = f"{answer.sign.label}: {words}"
         if isinstance(answer, Called):
             told = f"{words} {answer.arguments.line}"
-        lines.append(f"{drawn}{number + 1}.{' *' * (StepPlace(turn, number) in path)} {told}")
-    on_path = [number for number in range(len(played)) if StepPlace(turn, number) in path]
+        lines.append(f"{drawn}{number + 1}.{' *' * (StepPlace(turn, number) in path.places)} {told}")
+    on_path = [number for number in range(len(played)) if StepPlace(turn, number) in path.places]
     is_last = bool(on_path) and on_path[-1] == len(played) - 1
     legend = "were tried last, without an answer" if is_last else "are what counts, without an answer"
-    if on_path and _is_answer(played[on_path[-1]]):
+    if on_path and path.is_answered:
         legend = "lead to the answer"
     legend = f"; those with * {legend}" if on_path else ""
     return [f"tree of {counted(len(lines), 'step')}{legend}:", *lines, ""] if lines else []
@@ -110,15 +116,6 @@ def branches(steps: Sequence[Step]) -> list[tuple[int, str]]:
                 own, after = ("", "") if len(numbers) == 1 else (str(signs.LAST_BRANCH), "   ")
             waiting.append((follower, further + own, further + after))
     return rows[1:]
-
-
-def _is_answer(step: Step) -> bool:
-    """Whether a step of a search gives an answer that counts."""
-    call, executed = step.prediction.call, step.executed
-    if call is None or call.name != FINISH or not isinstance(call.arguments, dict):
-        return False
-    is_refused = executed is not None and executed.exception is not None
-    return call.arguments.get("return_type") == GIVE_ANSWER and not is_refused
 
 
 def _said(texts: Iterable[str]) -> list[str]:
@@ -256,42 +253,6 @@ def _step_json(number: int, step: Step, task: Task) -> JsonObject:
     if step.verdict:
         entry["verdict"] = numbered(step.verdict.as_json(), task)
     return entry
-
-
-_BEFORE = 6
-"""The most earlier messages that are shown, the last ones."""
-
-_CLAUSES = 5
-"""The most pairs of clauses shown, each with the words in brackets that the other lacks."""
-
-QUESTION = "Do they mean the same?"
-
-
-def question_text(
-    question: Unsettled, number: int, of: int, opinion: Opinion | None = None, *, is_blind: bool = True
-) -> str:
-    """Return everything needed to answer question `number` of `of`. If it `is_blind`, it names no arm."""
-    doubt, task = question.doubt, question.scored.conversation
-    turn = turn_number(task, doubt.turn)
-    often = f", {question.times} calls" if question.times > 1 else ""
-    arm = "" if is_blind else f", {question.arm}"
-    history = question.said[-_BEFORE:]
-    left_out = len(question.said) - len(history)
-    lines = [f"{number} of {of}: {question.where.conversation}, turn {turn}{arm}{often}"]
-    lines += [f"  … {left_out} earlier"] if left_out else []
-    lines += [f"  {signs.USER.word if role == 'user' else role}: {_text(text)}" for role, text in history]
-    lines += [
-        f"  {doubt.tool}, {doubt.argument}",
-        f"    expected: {_text(doubt.expected)}",
-        f"    got:      {_text(doubt.got)}",
-        f"  {doubt.note}",
-    ]
-    for clauses in marked(doubt.expected[:_LONGEST], doubt.got[:_LONGEST])[:_CLAUSES]:
-        lines += [f"    {_text(clause) or '-'}" for clause in clauses]
-    if opinion is not None:
-        view = {True: "the same", False: "another thing", None: "no opinion"}[opinion.same]
-        lines.append(f"  {opinion.model} thinks: {view} ({_text(opinion.reason)})")
-    return "\n".join(lines)
 
 
 def _text(text: str) -> str:

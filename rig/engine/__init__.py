@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rig.errors import RigError
 from rig.models import Model, Notify
 from rig.plugins import Registry
 
@@ -40,6 +41,7 @@ _FAMILIES = (
 
 def register(registry: Registry) -> None:
     """Offer rig's own answer formats, its presets of families, and models as readers (`rig.plugins`)."""
+    registry.schemes.later("file", "rig.engine.scheme:FILES", marker="", is_place=False)
     registry.readers.later("gguf", "rig.engine.teacher:GgufReader")
     registry.formats.later("rig", "rig.engine.formats.base:RigFormat")
     registry.formats.later("object", "rig.engine.formats.base:ObjectFormat")
@@ -50,11 +52,22 @@ def register(registry: Registry) -> None:
 
 def check(settings: "EngineSettings") -> None:
     """Raise RigError for settings that contradict each other, or an answer format that does not exist."""
+    if settings.exact and settings.parallel not in (None, 1):
+        raise RigError("--exact decodes one sequence at a time; leave out --parallel")
+    if settings.n_ctx and settings.n_ctx <= settings.max_tokens:
+        raise RigError(
+            f"--n-ctx {settings.n_ctx} leaves no room for a prompt beside --max-tokens {settings.max_tokens};"
+            " raise one or lower the other"
+        )
     settings.check()
     if settings.format not in ("auto", "rig", "native"):
         from rig.engine.formats.form import check_name
 
         check_name(settings.format)
+    template = settings.chat_template
+    if template is not None and not template.is_file():
+        fault = "not a file" if template.exists() else "no such file"
+        raise RigError(f"--chat-template {template}: {fault}; give a Jinja2 template")
 
 
 def load(path: Path, settings: "EngineSettings", name: str, notify: Notify) -> Model:

@@ -76,7 +76,7 @@ class LlamaCppModel(Model):
         self.settings = settings
         self._sampling = sampling
         self.prompts = PromptBuilder(template, tokenizer, whole=settings.whole_prompt)
-        self.grammar = make_grammar(self.weights, tokenizer, settings, notify)
+        self.grammar = make_grammar(self.weights, tokenizer, settings)
         self._adapter: tuple[Any, float] | None = None
         self._notify = notify
         self._drafter = drafter

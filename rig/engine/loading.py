@@ -11,7 +11,7 @@ from rig.calls import JsonObject
 from rig.engine import grammar
 from rig.engine.core import llama
 from rig.engine.core.llama import LlamaModel
-from rig.engine.core.settings import DEFAULT_CONTEXT, DEFAULT_THOUGHTS, DRAFTS, EngineSettings, Sampling
+from rig.engine.core.settings import DEFAULT_CONTEXT, DEFAULT_THOUGHTS, EngineSettings, Sampling
 from rig.engine.core.template import ChatTemplate, TemplateError
 from rig.engine.core.tokenizer import Tokenizer
 from rig.engine.decoding.drafting import MOST, NOISE, WORTH_CPU, WORTH_GPU, Drafter, open_draft_model
@@ -25,7 +25,7 @@ from rig.engine.formats.probe import check_variables
 from rig.engine.memory.fit import LoadedModel, load_here
 from rig.engine.memory.weights import check_loads
 from rig.engine.prompt import PromptBuilder
-from rig.engine_options import AUTO, assignments
+from rig.engine_options import AUTO, DRAFTS, assignments
 from rig.errors import RigError
 from rig.models import Notify
 from rig.options import engine_fingerprint

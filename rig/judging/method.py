@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
+from rig import papers
 from rig.calls import ExecutedCall, JsonObject, Outcome
 from rig.errors import ErrorKind, RigError
 from rig.events import Notice, PredictionMade, Where
@@ -17,7 +18,6 @@ from rig.judging import DEFAULT, Orders, ReasonPlace, voting
 from rig.judging.evaluators import Evaluator, find
 from rig.judging.questions import Cut, Question, fit, read, request
 from rig.judging.voting import SIDE_ORDERS, Result, Verdict, Voting, vote_on_answer, vote_on_pair
-from rig.methods import paper
 from rig.methods.base import Grading, Method, Option, Setup
 from rig.methods.episode import Ask, Asking, Episode
 from rig.methods.scripted import Scripted, failed
@@ -249,7 +249,7 @@ class Judging(Method):
     parse = staticmethod(parse_judgement)
 
     def load(self, place: Path) -> Sequence[Judgement]:
-        return judgements_of(paper.toolbench().answers(place))
+        return judgements_of(papers.toolbench().answers(place))
 
     def models(self, tasks: Sequence[Judgement]) -> Mapping[str, Callable[[], Model]]:
         nobody = failed(ErrorKind.INVALID, "nobody judges; name a judge")
@@ -298,7 +298,7 @@ class JudgePass(Judging):
     )
 
     def recognises(self, place: Path) -> bool:
-        return bool(paper.toolbench().holds_answers(place))
+        return bool(papers.toolbench().holds_answers(place))
 
 
 class JudgeWin(Judging):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from rig import methods
+from rig import methods, papers
 from rig.errors import RigError
 from rig.judging import PASS, WIN
 from rig.judging.calibration import SUITE, remark_on
@@ -13,7 +13,6 @@ from rig.judging.evaluators import Evaluator, find
 from rig.judging.method import NOBODY
 from rig.judging.questions import Question, variations
 from rig.judging.stored import judgements_of_run, read_votes
-from rig.methods import paper
 from rig.running.plan import Plan
 from rig.running.planning import Options, plan_tasks
 from rig.solutions.judgements import AnswerStatus, Judgement, ModelAnswers, judgements_of
@@ -88,11 +87,11 @@ def gather(request: JudgingRequest, store: Path, votes: int) -> list[Judgement]:
     tasks: list[Judgement] = []
     for text in request.places:
         if Path(text).exists() and Path(text).suffix != ".sqlite":
-            answers += paper.toolbench().answers(Path(text), request.invalid, request.walk_seed)
+            answers += papers.toolbench().answers(Path(text), request.invalid, request.walk_seed)
         else:
             tasks = merged(tasks, judgements_of_run(store, text, votes))
     if answers:
-        ids = paper.toolbench().query_ids(request.test_ids) if request.test_ids else None
+        ids = papers.toolbench().query_ids(request.test_ids) if request.test_ids else None
         tasks = merged(tasks, judgements_of(answers, votes, ids))
     require_unique(tasks, " ".join(request.places))
     if request.answered_only:

@@ -11,17 +11,16 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from rig import methods
+from rig import methods, papers
 from rig.calls import ByName, JsonObject
 from rig.errors import RigError
 from rig.judging.method import JudgeSettings, JudgingSetup
-from rig.methods import paper
-from rig.methods.paper import Results
 from rig.rates import Estimate, Vector, interval, mean_interval
 from rig.rescore.setups import settings_of, setup_of
 from rig.solutions import judgements
-from rig.solutions.judgements import Judgement, Vote
+from rig.solutions.judgements import Judgement, Results, Vote
 from rig.solutions.rules import VoteRules
+from rig.solutions.setup import SolutionSetup
 from rig.solutions.solution import Finished, Solution, solution_of, tree_of
 from rig.store import Runs, StoredRun
 
@@ -38,10 +37,11 @@ def finished(store: Path, text: str) -> tuple[StoredRun, list[Finished]]:
             tools = method.opening(task, settings, role).tools
             solution: Solution | None
             success: bool | None = None
-            search = setup.searched(task, turns, settings)
+            more = setup if isinstance(setup, SolutionSetup) else None
+            search = more.searched(task, turns, settings) if more else None
             tree = tree_of(turns, role, search)
             if setup.is_recorded:
-                solution = setup.solution(task, turns, settings)
+                solution = more.solution(task, turns, settings) if more else None
                 tree = solution.details if solution is not None and tree else ()
             else:
                 path = setup.path(task, turns, settings)
@@ -123,7 +123,7 @@ def write_results(store: Path, run: StoredRun, directory: Path, *, raw: bool = F
         elif solution is not None:
             of_votes = row.on_answer, row.tally(rules), row.votes[-1].reasons
             rows.append(judgements.Judged(task.suite, model, task.own_id, solution, *of_votes))
-    return list(paper.toolbench().write_results(rows, directory, raw=raw))
+    return list(papers.toolbench().write_results(rows, directory, raw=raw))
 
 
 @dataclass(frozen=True)

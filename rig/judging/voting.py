@@ -289,8 +289,8 @@ def _reason(verdict: Verdict) -> str:
     return str((verdict or {}).get(REASON, ""))
 
 
-VERSION = "2"
-"""The version of the scores, raised when one can change. Since 2, only answers count as answered."""
+VERSION = "1"
+"""The version of the scores, raised when one can change."""
 
 _STATUSES: tuple[AnswerStatus, ...] = get_args(AnswerStatus)
 _TASK_STATUSES: tuple[TaskStatus, ...] = get_args(TaskStatus)

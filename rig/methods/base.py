@@ -23,7 +23,6 @@ from rig.options import TABLE
 from rig.options import Option as Option
 from rig.paths import CONVERSATIONS
 from rig.scoring.forms import with_forms
-from rig.solutions.solution import Searched, Solution
 from rig.tasks import ASSISTANT, PlayedTurn, Step
 from rig.toolbox.toolbox import Simulator, Toolbox
 from rig.toolbox.world import Snapshot
@@ -58,6 +57,21 @@ class Settings(Protocol):
     def fingerprint(self) -> JsonObject:
         """Everything in the settings that can change an answer, as flat JSON values."""
         ...
+
+
+class HarderSettings:
+    """Settings that can make tasks harder than they are."""
+
+    __slots__ = ()
+
+    @property
+    def calm(self) -> Any:
+        """The same settings, with tasks as they are."""
+        return self
+
+    def declared(self, declaration: Declaration) -> Declaration:
+        """Return a declaration with what is counted besides."""
+        return declaration
 
 
 @dataclass(frozen=True)
@@ -166,14 +180,6 @@ class Setup:
 
     def path(self, task: Any, turns: Sequence[PlayedTurn], settings: Any) -> Sequence[Step] | None:
         """Return the steps that lead to the answer, in order, or None if episodes are not searches."""
-        return None
-
-    def searched(self, task: Any, turns: Sequence[PlayedTurn], settings: Any) -> Searched | None:
-        """Return the result of a finished episode if it is a search in one of ToolBench's ways, else None."""
-        return None
-
-    def solution(self, task: Any, turns: Sequence[PlayedTurn], settings: Any) -> Solution | None:
-        """Return a whole answer that was made elsewhere, or None if there is none."""
         return None
 
     @property

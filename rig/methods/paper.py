@@ -4,70 +4,16 @@ A paper is registered like a method (`rig.plugins`). Verbs find it by its name, 
 its files hold.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from statistics import fmean
-from types import MappingProxyType
-from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from rig import plugins
 from rig.calls import JsonObject
 from rig.errors import RigError
 from rig.methods.base import Settings
-from rig.metrics import Counts
-from rig.solutions.judgements import ModelAnswers, Preference, RecordedPasses
-from rig.solutions.solution import Finished
+from rig.tables import ArmScore, Table
 from rig.tasks import PlayedTurn, Task
-
-
-class ArmScore(NamedTuple):
-    """The score of an arm on one suite. `grader` names the grader in words, `graded_by` as JSON.
-
-    `by_task` has the counts of each task, repeat by repeat.
-    """
-
-    arm: str
-    fingerprint: JsonObject
-    suite: str
-    counts: Counts
-    error_types: Mapping[str, int]
-    grader: str
-    graded_by: JsonObject
-    by_task: Mapping[str, Sequence[Counts]] = MappingProxyType({})
-
-
-Row: TypeAlias = tuple[Sequence[str | int | float | None], JsonObject]
-"""A row of a table: its cells (texts, counts as int, shares as float), and the whole row by name."""
-
-
-class Table(NamedTuple):
-    """A table of a paper, with measured rows. `cited` says what the paper's own rows in it are, and what
-    else a reader must know.
-    """
-
-    subject: str
-    grader: str
-    graded_by: JsonObject
-    header: Sequence[str]
-    rows: Sequence[Row]
-    cited: str = ""
-    number: int = 0
-
-    @property
-    def title(self) -> str:
-        """The title above the table, with its number in the paper if it has one."""
-        return f"Table {self.number}. {self.subject}" if self.number else self.subject
-
-    @property
-    def cells(self) -> list[Sequence[str | int | float | None]]:
-        """The cells of each row."""
-        return [cells for cells, _ in self.rows]
-
-    def as_json(self) -> JsonObject:
-        """Return number, subject, grader and rows as JSON, with unrounded values."""
-        numbered = {"table": self.number} if self.number else {}
-        rows = [row for _, row in self.rows]
-        return {**numbered, "title": self.subject, "grader": self.graded_by, "rows": rows}
 
 
 class RecordedArm(NamedTuple):
@@ -106,35 +52,6 @@ class Converted(NamedTuple):
     conversations: int
     notes: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
-
-
-class Results(NamedTuple):
-    """A file of results: votes on the answers of one model, or of a reference and a candidate.
-
-    `table` makes the matching table from the answers, with raw cells or inert ones.
-    """
-
-    path: Path
-    models: tuple[str, ...]
-    votes: RecordedPasses | Mapping[str, Preference]
-    table: Callable[[Sequence[ModelAnswers], bool], str]
-
-
-class Standing(NamedTuple):
-    """A row of a leaderboard: the win rate over all queries with its standard error, and both by test set."""
-
-    method: str
-    win_rate: float
-    std_error: float
-    by_set: Mapping[str, tuple[float, float]]
-
-    @property
-    def is_consistent(self) -> bool:
-        """Whether the win rate is close to the mean over test sets. Both shares and percentages work."""
-        if not self.by_set:
-            return True
-        mean = fmean(rate for rate, _ in self.by_set.values())
-        return abs(self.win_rate - mean) <= 0.02 * (100 if max(self.win_rate, mean) > 1 else 1)
 
 
 class Paper:
@@ -187,8 +104,11 @@ class Paper:
         """Return the path parts of the file for a task's line: by default one file for each arm."""
         return (f"{arm}.jsonl",)
 
-    def export(self, rows: Sequence[Finished], directory: Path) -> Sequence[Path]:
-        """Write the finished tasks of any method's run to a directory; return the files. Raises RigError."""
+    def export(self, rows: Sequence[Any], directory: Path) -> Sequence[Path]:
+        """Write the finished tasks of any method's run, as `rig.judging` makes them, to a directory.
+
+        Return the files. Raises RigError.
+        """
         raise self._refusal("writes no runs")
 
     def _refusal(self, what: str) -> RigError:
@@ -205,8 +125,3 @@ def of_method(method: str) -> Paper:
     nothing = Paper()
     nothing.name, nothing.methods = method, (method,)
     return nothing
-
-
-def toolbench() -> Any:
-    """Return the paper whose answers and results judges read and write (`rig.papers.toolbench`)."""
-    return plugins.registered().papers["toolbench"]

@@ -1,9 +1,11 @@
 """Other people's formats, tables and files: a module or folder for each paper.
 
-Nothing imports this package; verbs reach it through the registry (`rig.methods.paper`).
+Verbs reach them through the registry (`rig.methods.paper`).
 """
 
-from rig.plugins import Registry
+from typing import Any
+
+from rig.plugins import Registry, registered
 
 
 def register(registry: Registry) -> None:
@@ -16,3 +18,8 @@ def register(registry: Registry) -> None:
     registry.papers.later("autode", "rig.papers.autode:PAPER", methods=("autode",))
     registry.papers.later("bfcl", "rig.papers.bfcl:PAPER", methods=("bfcl", "bfcl-turns"))
     registry.papers.later("toolbench", "rig.papers.toolbench.results:PAPER", methods=("toolbench",))
+
+
+def toolbench() -> Any:
+    """Return the paper whose answers and results judges read and write (`rig.papers.toolbench`)."""
+    return registered().papers["toolbench"]

@@ -19,11 +19,12 @@ from typing import Any
 from rig.budget import parse_json
 from rig.calls import Call, ExecutedCall, Json, JsonObject, Outcome
 from rig.errors import ErrorKind, RigError
-from rig.methods.paper import ArmScore, Paper, Row, Table
+from rig.methods.paper import Paper
 from rig.methods.tooltalk.conversations import Conversation, load_conversation
 from rig.methods.tooltalk.scoring import DECLARATION, ErrorType, name_callers
 from rig.metrics import TASKS, UNCLEAR
 from rig.models import Prediction
+from rig.tables import ArmScore, Row, Table
 from rig.tasks import PlayedTurn, Step
 from rig.toolbox.toolbox import Toolbox
 

@@ -6,12 +6,12 @@ from itertools import groupby, pairwise
 from operator import itemgetter
 from typing import NamedTuple
 
-from rig import events, serving
+from rig import events
 from rig.events import Event, Where
 from rig.metrics import Counts
 from rig.models import Prediction, Usage
 from rig.running.stored_state import Totals, errors_of
-from rig.store import Cell, StoredArm, StoredRun
+from rig.store import Cell, StoredArm, StoredRun, last_note
 from rig.tasks import PlayedTurn, Task
 
 _BATCH = 512
@@ -131,7 +131,7 @@ class StoredEvents:
         if tally.speed.steps == arm.speed.steps:
             # All of it was played, so that what was measured of the arm as a whole holds, such as its memory.
             tally = self._tallies[arm.position] = Totals(arm.counts, arm.speed, Counter(arm.errors))
-        verdict = arm.decided or (serving.in_short(arm.attribution) if arm.attribution else None)
+        verdict = arm.decided or last_note(arm.notes) or None
         ended = tally.counts, tally.speed, dict(tally.errors), arm.failure, verdict
         return Moment(0, events.ArmFinished(arm.position, *ended))
 

@@ -16,9 +16,9 @@ from rig.compare.noise import Noise
 from rig.displays import signs, steps
 from rig.displays.signs import Sign
 from rig.displays.texts import Clip, clip
-from rig.methods.paper import Table
 from rig.metrics import UNPLAYED, Declaration
 from rig.store import Runs, StoredRun, Transcript
+from rig.tables import Table
 from rig.tasks import turn_number
 
 Format = Literal["html", "md", "csv", "json"]

@@ -14,7 +14,7 @@ from rig.methods.base import Setup
 from rig.rescore.setups import setup_of
 from rig.store import StoredRun, Transcript
 from rig.tasks import PlayedTurn, Task, turn_number
-from rig.toolbox.diff import WorldDiff
+from rig.toolbox.diff import Effect, Effects
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,31 +38,6 @@ class Reexecuted:
             "recorded": self.recorded.outcome.as_json(),
             "executed": self.executed.outcome.as_json(),
         }
-
-
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """What the call `step` of a turn changed. `differs` says that its response is not the recorded one."""
-
-    turn: int
-    step: int
-    diff: WorldDiff
-    differs: bool
-
-    def as_json(self) -> JsonObject:
-        """Return the diff, and whether the response differs."""
-        return {"position": self.turn, "step": self.step, "differs": self.differs, **self.diff.as_json()}
-
-
-@dataclass(frozen=True, slots=True)
-class Effects:
-    """The effects of a task's calls, by their place.
-
-    `other_world` says that the world is not the one that the run was made in, so effects may differ, too.
-    """
-
-    by_call: Mapping[StepPlace, Effect]
-    other_world: bool = False
 
 
 def require_world(setup: Setup) -> Setup:

@@ -6,17 +6,17 @@ from typing import Any
 
 from rig import methods, opening, plugins
 from rig.calls import StepPlace
+from rig.displays.transcript import NO_PATH, AnswerPath
 from rig.errors import RigError
 from rig.files import files_below
 from rig.methods.base import Method, Settings, Setup
 from rig.running.planning import Options, files_named
-from rig.scoring import NamedMeasure
+from rig.solutions.solution import FINISH, GIVE_ANSWER
 from rig.store import StoredRun, Transcript
+from rig.tasks import Step
 
 
-def setup_of(
-    run: StoredRun, threshold: float | None = None, answers: Path | None = None, **changes: Any
-) -> Setup:
+def setup_of(run: StoredRun, answers: Path | None = None, **changes: Any) -> Setup:
     """Return the method of a stored run, ready as it was except for `changes` by name that are not None.
 
     `answers` is the file of people's answers on unclear texts; without it nothing can be graded, and the
@@ -29,7 +29,7 @@ def setup_of(
         stored = stored.replace(reader=None)
     files = files_named(stored, method)
     _require_named(run, {name: values for name, values in files.items() if changes.get(name) is None})
-    return _ready(method, stored, threshold, answers, changes)
+    return _ready(method, stored, answers, changes)
 
 
 def settings_of(run: StoredRun) -> tuple[Settings, ...]:
@@ -68,24 +68,34 @@ def _require_named(run: StoredRun, values: Mapping[str, Any]) -> None:
     opening.require_named(run.id, values, plugins.registered().toolboxes, models)
 
 
-def places_of_path(run: StoredRun, transcript: Transcript) -> frozenset[StepPlace]:
-    """Return where the steps are that lead to the answer of a stored task, if it was a search."""
+def places_of_path(run: StoredRun, transcript: Transcript) -> AnswerPath:
+    """Return the steps that lead to the answer of a stored task, if it was a search."""
     if all(step.parent is None for played in transcript.turns.values() for step in played.steps):
-        return frozenset()
+        return NO_PATH
     arm = next(number for number, arm in enumerate(run.arms) if arm.name == transcript.arm)
     try:
         setup, settings = setup_of(run), settings_of(run)[arm]
     except RigError:
         # Something that the method needs is missing, or the user has not named it.
-        return frozenset()
+        return NO_PATH
     path = setup.path(transcript.conversation, tuple(transcript.turns.values()), settings)
     leading = {id(step) for step in path or ()}
-    return frozenset(
+    places = frozenset(
         StepPlace(turn, number)
         for turn, played in transcript.turns.items()
         for number, step in enumerate(played.steps)
         if id(step) in leading
     )
+    return AnswerPath(places, path is not None and len(path) > 0 and _is_answer(path[-1]))
+
+
+def _is_answer(step: Step) -> bool:
+    """Whether a step of a search gives an answer that counts."""
+    call, executed = step.prediction.call, step.executed
+    if call is None or call.name != FINISH or not isinstance(call.arguments, dict):
+        return False
+    is_refused = executed is not None and executed.exception is not None
+    return call.arguments.get("return_type") == GIVE_ANSWER and not is_refused
 
 
 def folders_of(place: Path) -> list[Path]:
@@ -97,7 +107,6 @@ def folders_of(place: Path) -> list[Path]:
 
 def setup_for_files(
     place: Path,
-    threshold: float | None = None,
     answers: Path | None = None,
     name: str | None = None,
     options: tuple[str, ...] = (),
@@ -116,13 +125,11 @@ def setup_for_files(
         names = {option.name for option in method.options}
         others = {option.name for other in candidates for option in other.options} - names
         own = tuple(option for option in options if option.partition("=")[0] not in others)
-        setups.append((method, _ready(method, Options(models=(), set=own), threshold, answers, changes)))
+        setups.append((method, _ready(method, Options(models=(), set=own), answers, changes)))
     return setups
 
 
-def _ready(
-    method: Method, options: Options, threshold: float | None, answers: Path | None, changes: dict[str, Any]
-) -> Setup:
+def _ready(method: Method, options: Options, answers: Path | None, changes: dict[str, Any]) -> Setup:
     values = options.first_values(method)
     for name, value in changes.items():
         if value is None:
@@ -130,9 +137,5 @@ def _ready(
         if name not in values:
             raise RigError(f"--{name} has no effect on the method {method.name}; leave it out")
         values[name] = str(value) if isinstance(value, Path) else value
-    if threshold is not None:
-        if "similarity" not in values:
-            raise RigError(f"--threshold has no effect on the method {method.name}; leave it out")
-        values["similarity"] = str(NamedMeasure.parse(values["similarity"]).at(threshold))
     setup = method.ready(values)
     return setup if answers is None else setup.adjudicated(answers)

@@ -9,7 +9,7 @@ from rig.calls import JsonObject
 from rig.options import TABLE
 from rig.running.planning import Options
 
-CHOICE = frozenset({"suite", "conversations", "only", "limit", "part", "without", "until", "sweep"})
+CHOICE = frozenset({"suite", "conversations", "only", "limit", "without", "until", "sweep"})
 """The options that say which conversations are played."""
 
 

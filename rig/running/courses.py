@@ -90,7 +90,7 @@ class Clock:
 
     def __init__(self, plan: Plan, emit: Emit) -> None:
         self._listener = emit
-        self._is_elsewhere = plan.is_elsewhere
+        self._is_elsewhere = plan.place is not None
         self._before = Costs()
         self._meter: CostMeter | None = None
         self._models: Collection[Model] = ()

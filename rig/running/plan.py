@@ -6,27 +6,20 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
 
-from rig import opening, serving
 from rig.calls import JsonObject
-from rig.engine import EngineSettings, apply_adapter, load
+from rig.engine_options import EngineOptions
 from rig.errors import RigError, counted
 from rig.events import Where
-from rig.methods.base import Method, Settings, Setup
+from rig.methods.base import HarderSettings, Method, Settings, Setup
 from rig.methods.episode import course
 from rig.metrics import ALPHA, NO_REMARK, Declaration, Remark
 from rig.models import Model, Notify, Request
 from rig.running.control import HUMAN, Person
+from rig.schemes import NO_WEIGHTS, ArmWeights, Loader, Scheme, Variant, scheme_of
 from rig.store import GraderInfo, NewRun
 from rig.tasks import Task
 from rig.toolbox.toolbox import LEFT_OUT
-
-if TYPE_CHECKING:
-    from rig.engine.files.adapters import Adapter
-
-Loader: TypeAlias = Callable[[Notify], Model]
-"""Loads a model when its turn comes; the argument receives notes for people. Raises RigError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +28,7 @@ class Arm:
 
     Consecutive arms that have the very same `load` share what it loads, and likewise with `others`. `adapt`
     sets up what is one arm's alone in a loaded model, before the arm's first task; it may raise RigError.
-    `file` is the file that is loaded, if it is one: consecutive arms share its weights.
+    Consecutive arms with equal `weights` share them.
     """
 
     name: str
@@ -43,12 +36,7 @@ class Arm:
     settings: Settings
     adapt: Callable[[Model], None] | None = None
     others: Mapping[str, Loader] = field(default_factory=dict)
-    file: Path | None = None
-
-    @property
-    def is_served(self) -> bool:
-        """Whether the model is behind a server."""
-        return isinstance(self.load, partial) and self.load.func is serving.load
+    weights: ArmWeights = NO_WEIGHTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +61,8 @@ class Plan:
     it is False not even arms. With `until`, arms are played until it is clear whether they lose that much, a
     fraction, against the first, in conversations like these or, with `in_suite`, in the tasks of the run
     alone. `caution` has to be printed wherever the run's rates are; `faults` are lines
-    on tasks that could not be read and are left out. With `is_elsewhere`, the models are on other machines,
-    so no time measured here is theirs. `loss` is the loss of success that arms are compared for, a fraction,
+    on tasks that could not be read and are left out. With a `place`, the models are on other machines, so no
+    time measured here is theirs. `loss` is the loss of success that arms are compared for, a fraction,
     if any. A `sweep` plays levels in the order that finds the break soonest. With `until` or `sweep`, the
     tasks are in a random order.
     """
@@ -94,9 +82,14 @@ class Plan:
     faults: tuple[str, ...] = ()
     until: float | None = None
     in_suite: bool = False
-    is_elsewhere: bool = False
+    place: Scheme | None = None
     loss: float | None = None
     sweep: Sweep | None = None
+
+    @property
+    def decides(self) -> bool:
+        """Whether results decide what is played next."""
+        return self.until is not None or self.sweep is not None
 
     @property
     def shortfall(self) -> str:
@@ -121,8 +114,8 @@ class Plan:
         """What is counted, and the remarks that must be made about it."""
         declaration = self.method.declaration_of(self.tasks)
         for arm in self.arms:
-            if dials := getattr(arm.settings, "stress", None):
-                declaration = dials.declared(declaration)
+            if isinstance(arm.settings, HarderSettings):
+                declaration = arm.settings.declared(declaration)
         left_out = dict.fromkeys(arm.settings.fingerprint.get(LEFT_OUT) for arm in self.arms)
         tools = [f"tools that cannot be read are left out: {text[:300]}" for text in left_out if text]
         own = "; ".join(filter(None, [declaration.caution, *tools]))
@@ -195,41 +188,15 @@ def longest_requests(
     return tuple(longest)
 
 
-AGAIN, EXACT = "again", "exact"
-"""How the names of the arms end that `noise` adds."""
-
-_OF_SERVERS = (
-    *("max_tokens", "thinking_tokens", "sampling", "temperature", "seed", "parallel", "format"),
-    *("tool_choice", "several_calls", "thinking", "template_set", "dialect", "timeout", "thorough"),
-)
-"""The engine's settings that a served model has as well."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Variant:
-    """A model under one name: its loaders by the label of the engine's settings, and how to adapt it."""
-
-    name: str
-    loaders: Mapping[str, Loader]
-    adapt: Callable[[Model], None] | None = None
-    file: Path | None = None
-
-    def load(self, label: str, notify: Notify) -> Model:
-        """Load the model, and adapt it."""
-        model = self.loaders[label](notify)
-        if self.adapt is not None:
-            self.adapt(model)
-        return model
-
-
 def make_arms(
     models: Sequence[str],
-    engines: Mapping[str, EngineSettings],
+    engines: Mapping[str, EngineOptions],
     settings: Mapping[str, Settings],
     method: Method,
     tasks: Sequence[Task],
     roles: Mapping[str, Sequence[str]],
-    adapters: Sequence["Adapter | None"] = (),
+    adapters: Sequence[str] = (),
+    prompts: Sequence[Request] = (),
 ) -> tuple[Arm, ...]:
     """Return an arm for each model × engine settings × adapter × method settings × players, in this order.
 
@@ -246,11 +213,13 @@ def make_arms(
     for player in (player for names in every for player in names):
         if player not in players:
             engine = next(iter(engines.values()))
-            players[player] = partial(_engine_variants(player, {"": engine}, ())[0].load, "")
+            players[player] = partial(
+                scheme_of(player).variants(player, {"": engine}, (), prompts)[0].load, ""
+            )
     arms: list[Arm] = []
     for text in models:
-        variants = [_Variant(text, {"": loaders[text]})] if text in loaders else None
-        variants = variants or _engine_variants(text, engines, adapters)
+        of_method = [Variant(text, {"": loaders[text]})] if text in loaders else None
+        variants = of_method or scheme_of(text).variants(text, engines, adapters, prompts)
         labels = [
             (engine, variant, label, cast)
             for engine in variants[0].loaders
@@ -269,7 +238,7 @@ def make_arms(
                 settings[label],
                 variant.adapt,
                 {role: players[player] for role, player in casts[label][cast].items()},
-                variant.file,
+                variant.weights,
             )
             for arm, (engine, variant, label, cast) in zip(names, labels, strict=True)
         ]
@@ -306,7 +275,7 @@ def _stem(model: str) -> str:
     return Path(model).stem if model.endswith(".gguf") else model
 
 
-def _names(suffix: str, labels: Sequence[tuple[str, _Variant, str, str]]) -> list[str]:
+def _names(suffix: str, labels: Sequence[tuple[str, Variant, str, str]]) -> list[str]:
     return [
         " ".join(filter(None, (variant.name + suffix, engine, label, cast)))
         for engine, variant, label, cast in labels
@@ -315,44 +284,3 @@ def _names(suffix: str, labels: Sequence[tuple[str, _Variant, str, str]]) -> lis
 
 def _known(make: Callable[[], Model], _: Notify) -> Model:
     return make()
-
-
-def _engine_variants(
-    text: str, engines: Mapping[str, EngineSettings], adapters: Sequence["Adapter | None"]
-) -> list[_Variant]:
-    """Return a served model, or a model file with each of the adapters, which share loaders."""
-    if opening.is_url(text):
-        return [_served_variant(text, engines)]
-    # Imported here so that the oracle starts fast, as it reads no GGUF files.
-    from rig.engine.files.info import inspect
-    from rig.engine.files.registry import resolve
-
-    resolved = resolve(text)
-    inspect(resolved.path)
-    loaders: dict[str, Loader] = {
-        label: partial(load, resolved.path, engine, resolved.base) for label, engine in engines.items()
-    }
-    return [
-        _Variant(
-            with_adapter.name.encode("utf-8", "backslashreplace").decode(),
-            loaders,
-            partial(apply_adapter, with_adapter.adapter),
-            resolved.path,
-        )
-        for with_adapter in resolved.with_adapters(adapters)
-    ]
-
-
-def _served_variant(url: str, engines: Mapping[str, EngineSettings]) -> _Variant:
-    """Return a served model. Settings that differ only in what files have are the same for it."""
-    loaders: dict[str, Loader] = {}
-    distinct: set[tuple[EngineSettings, bool]] = set()
-    name = url
-    for label, settings in engines.items():
-        name = serving.check(url, settings)
-        own = EngineSettings(**{part: getattr(settings, part) for part in _OF_SERVERS})
-        kind = own, label.endswith(AGAIN)
-        if kind not in distinct:
-            distinct.add(kind)
-            loaders[label] = partial(serving.load, url, own, probing=True)
-    return _Variant(name, loaders if len(loaders) > 1 else {"": next(iter(loaders.values()))})

@@ -6,31 +6,26 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from rig import engine, methods, opening, plugins
+from rig import methods, opening, plugins
 from rig.calls import JsonObject
-from rig.cluster import loader_on
-from rig.engine import EngineSettings
-from rig.engine.core.settings import DRAFTS
-from rig.engine_options import arms_of
+from rig.engine_options import DRAFTS, EngineOptions, arms_of
 from rig.errors import RigError, did_you_mean
 from rig.methods.base import Method, Settings
 from rig.metrics import NO_REMARK, Remark
+from rig.models import Request
 from rig.options import OF_ENGINE, OF_METHODS, TABLE, Option
 from rig.running import sweeping
 from rig.running.control import HUMAN, Person
 from rig.running.deciding import CAUTION
-from rig.running.plan import AGAIN, EXACT, Arm, Plan, Sweep, longest_requests, make_arms
+from rig.running.plan import Arm, Plan, Sweep, longest_requests, make_arms
+from rig.schemes import AGAIN, EXACT, FILE, Scheme, ServerUse, place_of, scheme_of
 from rig.scoring import NamedMeasure, answers_file
 from rig.store import Runs, StoredRun, check_writable
 from rig.store.importing import new_run_id
 from rig.tasks import Task, in_random_order, select
 from rig.toolbox.folder import find_toolbox, hash_of, holds_toolbox
-from rig.toolbox.servers import ServerUse
-
-if TYPE_CHECKING:
-    from rig.engine.files.adapters import Adapter
 
 
 class Options(SimpleNamespace):
@@ -65,7 +60,7 @@ class Options(SimpleNamespace):
                 values[name] = str(Path(place).absolute())
         values["similarity"] = str(NamedMeasure.parse(self.similarity).absolute)
         values["models"] = [_unambiguous(model, names) for model in self.models]
-        values["lora"] = [adapter.text if adapter else text for text, adapter in self._adapters()]
+        values["lora"] = [_files().stored_adapter(text) for text in self.lora]
         values["role"] = [
             f"{role}={_unambiguous(model, names)}"
             for role, models in self.roles().items()
@@ -89,7 +84,7 @@ class Options(SimpleNamespace):
                 values[name] = Path(values[name])
         return cls(**{name: values[name] for name in TABLE if name in values})
 
-    def engines(self) -> dict[str, EngineSettings]:
+    def engines(self) -> dict[str, EngineOptions]:
         """Return the settings that models are loaded with, by label."""
         values = {
             name: _distinct(getattr(self, name)) if option.several else [getattr(self, name)]
@@ -97,22 +92,16 @@ class Options(SimpleNamespace):
         }
         # One text can stand for several arms, and several texts for the variables of one.
         values["template_set"] = arms_of(values["template_set"])
-        engines: dict[str, EngineSettings] = {}
+        engines: dict[str, EngineOptions] = {}
         for combination in _combinations(values):
-            # Once, not once for every value of an option that has no effect here.
-            idle = {name: option.idle for name, option in OF_ENGINE.items() if option.idle}
-            used = {
-                name: value
-                for name, value in combination.items()
-                if name not in idle or combination[idle[name][0]] != idle[name][1]
-            }
-            settings = EngineSettings(
-                **{OF_ENGINE[n].field: (OF_ENGINE[n].values or {}).get(v, v) for n, v in used.items()}
+            settings = EngineOptions(
+                **{OF_ENGINE[n].field: (OF_ENGINE[n].values or {}).get(v, v) for n, v in combination.items()}
             )
-            engines.setdefault(_label({n: v for n, v in used.items() if len(values[n]) > 1}), settings)
+            label = _label({n: v for n, v in combination.items() if len(values[n]) > 1})
+            engines.setdefault(label, settings)
         if not self.noise:
             return engines
-        alike: dict[str, EngineSettings] = {}
+        alike: dict[str, EngineOptions] = {}
         for label, settings in engines.items():
             # With equal seeds samples would be equal, so the second has another.
             seed = (settings.seed + 1) % 2**32 if settings.draws else settings.seed
@@ -143,9 +132,9 @@ class Options(SimpleNamespace):
                 raise RigError(f"{option.flag} has no effect on the method {method.name}; leave it out")
         values = {}
         for name, option in by_name.items():
-            if name in OF_METHODS:
+            if name in TABLE:
                 value = getattr(self, name)
-                values[name] = _distinct(value) if OF_METHODS[name].several else [value]
+                values[name] = _distinct(value) if TABLE[name].several else [value]
             else:
                 values[name] = own.get(name, [option.default])
             if len(values[name]) > 1 and not option.several:
@@ -155,17 +144,6 @@ class Options(SimpleNamespace):
     def first_values(self, method: Method) -> dict[str, Any]:
         """Return the first value of each of the method's options. Raises RigError."""
         return {name: several[0] for name, several in self.values(method).items()}
-
-    def adapters(self) -> tuple["Adapter | None", ...]:
-        """Return the adapters that every model is run with; None stands for no adapter. Raises RigError."""
-        return tuple(_distinct(adapter for _, adapter in self._adapters()))
-
-    def _adapters(self) -> list[tuple[str, "Adapter | None"]]:
-        if not self.lora:
-            return []
-        from rig.engine.files.adapters import Adapter
-
-        return [(text, Adapter.parse(text)) for text in self.lora]
 
     def roles(self) -> dict[str, tuple[str, ...]]:
         """Return the players of each role, one or several. Raises RigError for what is not ROLE=MODEL."""
@@ -180,8 +158,8 @@ class Options(SimpleNamespace):
         chosen: dict[str, list[Any]] = {}
         for text in self.set:
             name, value = _split(text, "--set", "NAME=VALUE")
-            if name not in by_name or name in OF_METHODS:
-                names = ", ".join(sorted(by_name.keys() - OF_METHODS.keys())) or "none"
+            if name not in by_name or name in TABLE:
+                names = ", ".join(sorted(by_name.keys() - TABLE.keys())) or "none"
                 meant = f"{name}{did_you_mean(name, names.split(', '))}"
                 raise RigError(
                     f"--set {text}: no option of the method is called {meant}; choose from: {names}"
@@ -223,12 +201,12 @@ def _label(varied: Mapping[str, Any]) -> str:
 
 def _unambiguous(model: str, names: Container[str]) -> str:
     """Return a name that the method, rig or its registry knows, a URL, or a file's absolute path."""
-    if model in names or model == HUMAN or opening.is_url(model):
-        return model
-    from rig.engine.files.registry import resolve
+    return model if model in names or model == HUMAN else scheme_of(model).stored(model)
 
-    resolved = resolve(model)
-    return resolved.name if resolved.entry else str(resolved.path.absolute())
+
+def _files() -> Scheme:
+    scheme: Scheme = plugins.registered().schemes[FILE]
+    return scheme
 
 
 def _split(text: str, option: str, form: str) -> tuple[str, str]:
@@ -241,10 +219,8 @@ def _split(text: str, option: str, form: str) -> tuple[str, str]:
 def plan(options: Options, store: Path, name: str | None = None) -> Plan:
     """Plan a new run. Raises RigError for anything that would stop it; writes nothing."""
     check_writable(store)
-    if any(map(opening.is_url, options.models)) and not options.is_changed("grammar"):
-        # No grammar of rig's holds what a server writes, and prompts are tokenized there in one piece. So it
-        # is with a file beside it.
-        options = options.replace(grammar=("none",), whole_prompt=True)
+    for model in options.models:
+        options = scheme_of(model).adapted(options)
     if options.toolbox is not None and options.conversations is None and not options.is_changed("suite"):
         # By default, the tasks that come with the toolbox.
         use = ServerUse(options.servers, options.server_network)
@@ -266,7 +242,7 @@ def plan_tasks(
     for task in tasks:
         if any("\ud800" <= character <= "\udfff" for character in task.name):
             raise RigError(f"{task.name!a}: a task's name holds half of a surrogate pair, which no text has")
-    chosen = select(tasks, options.only, options.limit, options.part, options.without)
+    chosen = select(tasks, options.only, options.limit, options.without)
     if options.sweep:
         option, levels = sweeping.swept(options.sweep)
         if options.until:
@@ -331,9 +307,10 @@ def elsewhere(plan: Plan, where: str) -> Plan:
         raise RigError("--on does not work with a draft model; --draft sibling and --draft lookup can")
     if any(isinstance(arm.load, partial) and Person in arm.load.args for arm in plan.arms):
         raise RigError("people can only answer on this machine; leave out --on")
-    loads = {arm.load: loader_on(where, arm.load) for arm in plan.arms}
+    place = place_of(where)
+    loads = {arm.load: place.elsewhere(where, arm.load) for arm in plan.arms}
     arms = tuple(replace(arm, load=loads[arm.load], adapt=None) for arm in plan.arms)
-    return replace(plan, arms=arms, is_elsewhere=True)
+    return replace(plan, arms=arms, place=place)
 
 
 def require_opened(stored: StoredRun, options: Options, method: Method, given: Container[str]) -> None:
@@ -381,15 +358,17 @@ def _plan(
     name: str | None,
     resume: bool = False,
 ) -> Plan:
-    _check_engine(options)
+    for engine in options.engines().values():
+        _files().check(engine)
     recipe = options.as_json(method.models(()).keys())
     values = options.first_values(method)
     engines, settings = options.engines(), options.settings(method)
     setup = method.ready(values).adjudicated(answers_file(store))
-    if options.n_ctx == "auto" and not all(map(opening.is_url, options.models)):
+    prompts: Sequence[Request] = ()
+    if options.n_ctx == "auto" and any(scheme_of(model).sizes_context for model in options.models):
         prompts = longest_requests(setup, settings.values(), tasks)
-        engines = {label: replace(engine, prompts=prompts) for label, engine in engines.items()}
-    arms = make_arms(options.models, engines, settings, method, tasks, options.roles(), options.adapters())
+    roles = options.roles()
+    arms = make_arms(options.models, engines, settings, method, tasks, roles, options.lora, prompts)
     plan = Plan(
         run=run,
         store=store,
@@ -408,20 +387,3 @@ def _plan(
     )
     plan.check()
     return plan
-
-
-def _check_engine(options: Options) -> None:
-    """Raise RigError for settings that no model could run with, before the first of several models runs."""
-    if options.exact and options.parallel not in (None, 1):
-        raise RigError("--exact decodes one sequence at a time; leave out --parallel")
-    if isinstance(options.n_ctx, int) and options.n_ctx <= options.max_tokens:
-        raise RigError(
-            f"--n-ctx {options.n_ctx} leaves no room for a prompt beside --max-tokens {options.max_tokens};"
-            " raise one or lower the other"
-        )
-    for settings in options.engines().values():
-        engine.check(settings)
-    template = options.chat_template
-    if template is not None and not template.is_file():
-        fault = "not a file" if template.exists() else "no such file"
-        raise RigError(f"--chat-template {template}: {fault}; give a Jinja2 template")

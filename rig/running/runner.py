@@ -1,25 +1,28 @@
 """Run a plan: choose each arm's next task, load its models, emit events, store every turn, and resume."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from time import perf_counter
+from typing import Any
 
-from rig import cluster, engine, events, serving
+from rig import events, plugins
 from rig.calls import JsonObject
 from rig.errors import RigError
 from rig.events import Emit, Where
 from rig.meters import Costs
+from rig.methods.base import HarderSettings
 from rig.metrics import NO_REMARK, Remark
 from rig.models import Model, OneByOne, OnRead, unheard
-from rig.running.attributing import TwinComparison, reference_of
 from rig.running.control import Control, Person, Stopped
 from rig.running.courses import ArmSession, Clock, TaskCourse, drive
 from rig.running.deciding import Deciding, Visit
-from rig.running.plan import Arm, Loader, Plan
+from rig.running.hooks import ArmHook, PlayedArm
+from rig.running.plan import Arm, Plan
 from rig.running.stored_state import Changed, StoredState
 from rig.running.sweeping import Sweeping
+from rig.schemes import NO_WEIGHTS, Loader
 from rig.store import StoreError
 from rig.tasks import Task
 
@@ -77,23 +80,23 @@ class ModelPool:
             for task in tasks
         ]
         reasons = [reason for of_task in obstacles if (reason := next(filter(None, of_task), None))]
-        dials = getattr(arm.settings, "stress", None)
+        calm = arm.settings.calm if isinstance(arm.settings, HarderSettings) else arm.settings
+        is_harder = calm != arm.settings
         if len(reasons) == len(tasks):
-            advice = " or turn its dials down" if dials else ""
+            advice = " or turn its dials down" if is_harder else ""
             raise RigError(f"{arm.name}: no conversation can be played: {reasons[0]}{advice}")
         if reasons:
             note = f"{len(reasons)} of {len(tasks)} conversations cannot be played: {reasons[0]}"
             self.notify(f"{arm.name}: {note}")
-        if dials:
+        if is_harder:
             role, model = next(iter(models.items()))
-            both = getattr(arm.settings, "calm", arm.settings), arm.settings
-            calm, stressed = (model.room(opening(tasks[0], settings, role)) for settings in both)
-            if calm is not None and stressed is not None:
-                self.notify(f"{arm.name}: its dials add {calm - stressed:,} tokens to every prompt")
+            before, now = (model.room(opening(tasks[0], of, role)) for of in (calm, arm.settings))
+            if before is not None and now is not None:
+                self.notify(f"{arm.name}: its dials add {before - now:,} tokens to every prompt")
 
     def make_room(self, arm: Arm, coming: Sequence[Arm]) -> None:
         """Unload what an arm does not share, but keep models that come again in this run if memory allows."""
-        is_roomy = bool(coming) and (arm.load in self.loaded or engine.has_room(arm.file))
+        is_roomy = bool(coming) and (arm.load in self.loaded or arm.weights.has_room())
         sharing = [arm, *(coming if is_roomy else ())]
         self.unload({load for other in sharing for load in (other.load, *other.others.values())})
 
@@ -138,8 +141,8 @@ class _Loop:
         try:
             self._pool.unload()
         finally:
-            if self.plan.is_elsewhere:
-                cluster.disconnect()
+            if self.plan.place is not None:
+                self.plan.place.disconnect()
 
     def run(self) -> bool:
         plan = self.plan
@@ -171,7 +174,7 @@ class _Loop:
         """Yield which arm plays what next: all that is left of each, or blocks in turns until a verdict or
         break.
         """
-        if self.plan.until is not None or self.plan.sweep is not None:
+        if self.plan.decides:
             self.deciding = self._begin_deciding()
             yield from self.deciding.visits()
             # So the arms that were not played, and the first, end as well.
@@ -206,25 +209,33 @@ class _Loop:
         else:
             self.control.wait()
             self.clock.emit(events.ArmStarted(position))
-            try:
-                self._play(position, left)
-            except (StoreError, Changed):
-                raise
-            except (RigError, MemoryError) as error:
-                # What failed may fail the next arm too, unless that one loads it again.
-                self._pool.unload()
-                failure = self._failures[position] = str(error) or "out of memory"
-                if self.state.writer is not None:
-                    self.state.writer.note(position, "failure", failure)
-                if self.deciding:
-                    self.deciding.failed(position)
+            failure = self._attempt(self._play, position, left)
         if self.deciding is None or not left or self.deciding.is_over(position):
+            if failure is None and self.state.is_ready(position):
+                failure = self._attempt(self._run_hooks, position)
             self._ended.add(position)
             decided = self.deciding.decided(position) if self.deciding else None
             if decided and self.state.writer:
                 self.state.writer.note(position, "decided", decided)
             ended = totals.counts, totals.speed, dict(totals.errors), failure, decided
             self.clock.emit(events.ArmFinished(position, *ended))
+
+    def _attempt(self, do: Callable[..., None], position: int, *more: Any) -> str | None:
+        """Do something with an arm. Return why the arm failed, if it did."""
+        try:
+            do(position, *more)
+        except (StoreError, Changed):
+            raise
+        except (RigError, MemoryError) as error:
+            # What failed may fail the next arm too, unless that one loads it again.
+            self._pool.unload()
+            failure = self._failures[position] = str(error) or "out of memory"
+            if self.state.writer is not None:
+                self.state.writer.note(position, "failure", failure)
+            if self.deciding:
+                self.deciding.failed(position)
+            return failure
+        return None
 
     def _play(self, position: int, left: Sequence[tuple[Where, Task]]) -> None:
         """Load an arm's models, and play tasks with them, as many at once as they have slots."""
@@ -234,9 +245,9 @@ class _Loop:
         began = perf_counter()
         arm, *following = self.plan.arms[position:]
         # What may be played again in this run.
-        again = [] if self.deciding is None or self.plan.is_elsewhere else list(self.plan.arms)
+        again = [] if self.deciding is None or self.plan.place else list(self.plan.arms)
         coming_again = [other for place, other in enumerate(again) if place not in self._ended]
-        with engine.keeping(arm.file):
+        with arm.weights.kept():
             self._pool.make_room(arm, coming_again)
             before = state.model_fingerprint(position)
             models = self._pool.load(arm, left[0][1], before, partial(self._read, position))
@@ -248,8 +259,8 @@ class _Loop:
         self.clock.emit(events.ArmReady(position, events.ArmInfo(arm.name, fingerprint), seconds))
         self._notify(state.set_aside(position, writer))
         self._notify(state.rescore(position))
-        coming = next((other.file for other in following if other.file != arm.file), None)
-        with engine.reading_ahead(coming):
+        coming = next((other.weights for other in following if other.weights != arm.weights), NO_WEIGHTS)
+        with coming.read_ahead():
             evaluated = models[self.plan.method.roles[0]]
             # A model that answers at once takes on as many steps as there are.
             others = (model for model in models.values() if not isinstance(model, OneByOne))
@@ -259,27 +270,28 @@ class _Loop:
             courses = [TaskCourse(session, where, task) for where, task in left]
             drive(courses, models, slots, self.control, self.clock.begin_turn)
             self.is_skipping |= session.has_skipped
-        if (reference := reference_of(self.plan, position)) is not None and self.deciding is None:
-            self._attribute(position, reference, evaluated)
 
     def _read(self, position: int, read: int, prompt: int) -> None:
         """Say how far an arm has read what all its prompts begin with. Raises Stopped if asked to stop."""
         self.control.check()
         self.clock.emit(events.PromptRead(position, read, prompt))
 
-    def _attribute(self, position: int, reference: int, served: Model) -> None:
-        """Find out why a served arm answered differently from its file, and store that."""
-        writer, arm = self.state.writer, self.plan.arms[reference]
+    def _run_hooks(self, position: int) -> None:
+        """Do what plugins do with an arm that has been played, and store their notes."""
+        writer, played = self.state.writer, PlayedArm(self.state, position, self._model, self._drop)
         assert writer is not None
-        self.state.read()
+        hooks: Iterable[ArmHook] = plugins.registered().hooks.values()
+        for hook in hooks:
+            if (note := hook.after(played)) is not None:
+                writer.add_note(position, hook.name, note)
+                self.clock.emit(events.EvidenceMoved(position, note["text"], note))
 
-        def load() -> Model:
-            before = self.state.model_fingerprint(reference)
-            return self._pool.load(arm, self.plan.tasks[0], before)[self.plan.method.roles[0]]
+    def _model(self, position: int) -> Model:
+        """Return the evaluated model of an arm; it is loaded if it is not."""
+        arm, before = self.plan.arms[position], self.state.model_fingerprint(position)
+        if arm.load in self._pool.loaded:
+            return self._pool.loaded[arm.load]
+        return self._pool.load(arm, self.plan.tasks[0], before)[self.plan.method.roles[0]]
 
-        try:
-            attribution = TwinComparison(self.state, position, reference).attributed(served, load)
-        finally:
-            self._pool.drop(arm.load)  # what asks it apart from steps owns it for good
-        writer.note(position, "attribution", attribution)
-        self.clock.emit(events.EvidenceMoved(position, serving.in_short(attribution), attribution))
+    def _drop(self, position: int) -> None:
+        self._pool.drop(self.plan.arms[position].load)

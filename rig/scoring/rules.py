@@ -44,7 +44,8 @@ class Rules:
         self.thresholds = {kind: value for kind, value in thresholds.items() if value is not None}
         if len(self.thresholds) < len(thresholds):
             raise RigError(
-                f"the threshold of similarity is not known for {similarity.name}: say so with --threshold"
+                f"the threshold of similarity is not known for {similarity.name}: name one, as in"
+                " --similarity NAME@0.8"
             )
 
     def _threshold(self, kind: Text) -> float | None:

@@ -5,11 +5,9 @@ Importing this package imports no HTTP library and opens no connection; `load` d
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
-from rig.calls import JsonObject
-from rig.errors import RigError, counted
+from rig.errors import RigError
 from rig.models import Model, Notify
 from rig.plugins import Registry, registered
 
@@ -30,6 +28,9 @@ _DIALECTS = {
 
 def register(registry: Registry) -> None:
     """Register rig's own dialects (`rig.plugins`)."""
+    registry.hooks.later("attribution", "rig.serving.hook:ATTRIBUTION")
+    for scheme in ("http", "https"):
+        registry.schemes.later(scheme, "rig.serving.scheme:SERVED", marker="", is_place=False)
     for name, kind in _DIALECTS.items():
         registry.dialects.later(name, f"rig.serving.dialects.servers:{kind}")
 
@@ -47,21 +48,6 @@ def check(url: str, settings: EngineSettings) -> str:
         names = ", ".join(registered().dialects)
         raise RigError(f"--dialect {settings.dialect}: no such dialect; choose from {names}")
     return str(address)
-
-
-def in_short(attribution: JsonObject) -> str:
-    """Say in a line how a served arm differs from its reference."""
-    kinds = Counter(cause["cause"] for cause in attribution["causes"])
-    differing = sum(kinds.values()) + attribution["others"]
-    turns = counted(attribution["alike"] + attribution["follows"] + differing, "turn")
-    why = ", ".join(f"{kind} {count}" for kind, count in kinds.most_common())
-    faults = kinds.keys() - set(FAITHFUL)
-    verdict = "not faithful" if faults or attribution["others"] else "faithful"
-    beside = f", {attribution['follows']} follow" if attribution["follows"] else ""
-    return (
-        f"{verdict} to {attribution['reference']}: {attribution['alike']} of {turns} alike"
-        f"{f'; differing: {why}' if why else ''}{beside}"
-    )
 
 
 def load(url: str, settings: EngineSettings, notify: Notify, *, probing: bool = False) -> Model:

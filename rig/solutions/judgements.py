@@ -5,8 +5,9 @@ counted by upstream's decision table, with every rule a setting. Source: ToolBen
 StableToolBench's SoPR for `solvable_score`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from random import Random
 from statistics import fmean, pvariance
 from typing import Annotated, Literal, NamedTuple, TypeAlias
@@ -151,6 +152,18 @@ class ModelAnswers:
     def as_json(self) -> JsonObject:
         """Return the answers as a file of converted answers has them."""
         return {name: solution.as_json() for name, solution in self.solutions.items()}
+
+
+class Results(NamedTuple):
+    """A file of results: votes on the answers of one model, or of a reference and a candidate.
+
+    `table` makes the matching table from the answers, with raw cells or inert ones.
+    """
+
+    path: Path
+    models: tuple[str, ...]
+    votes: RecordedPasses | Mapping[str, Preference]
+    table: Callable[[Sequence[ModelAnswers], bool], str]
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from rig.store.records import (
     StoredRun,
     StoredScore,
     Transcript,
+    last_note,
 )
 from rig.store.scores import OWN, ScoredCell, TurnSpeed
 from rig.store.views import EXPORTED as EXPORTED_VIEWS
@@ -48,5 +49,6 @@ __all__ = [
     "datasette_metadata",
     "delete_run",
     "is_store",
+    "last_note",
     "merge",
 ]

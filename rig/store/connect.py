@@ -13,7 +13,7 @@ from rig.errors import RigError
 from rig.files import temporary_folder
 from rig.store.holder import is_in_use
 from rig.store.inspection import fault_of, is_remembered, remember
-from rig.store.schema import KNOWN, MIGRATIONS
+from rig.store.schema import APPLICATION, STATEMENTS, VERSION
 from rig.store.views import refresh_views
 
 
@@ -162,15 +162,12 @@ def check_writable(path: Path) -> None:
                 raise StoreError(f"{path}: {place} is not writable; choose another place with --runs")
         if path.exists():
             _check_log(path)
-            _pending(path)
+            _has_schema(path)
 
 
 @contextmanager
 def connect_for_reading(path: Path) -> Iterator[Database]:
-    """Open an existing store read-only, and migrate one of an older rig first.
-
-    Raises StoreError if it does not exist.
-    """
+    """Open an existing store read-only. Raises StoreError if it does not exist."""
     from rig.databases import open_for_reading
 
     with _opening(path):
@@ -178,7 +175,7 @@ def connect_for_reading(path: Path) -> Iterator[Database]:
             missing = "no such file; `rig run` creates it, --runs chooses another"
             raise StoreError(f"{path}: {_NOT_REGULAR if path.exists() else missing}")
         _check_log(path)
-        if _pending(path):
+        if not _has_schema(path):  # an empty file
             with writing(path):
                 pass
     with faults(path), closing(_open(path, open_for_reading)) as database:
@@ -202,7 +199,7 @@ def connect_unnoticed(path: Path) -> Iterator[Database]:
 
 
 def connect_for_writing(path: Path) -> Database:
-    """Open a store for writing; it is created or migrated if needed."""
+    """Open a store for writing; it is created if there is none."""
     from rig.databases import BUSY_S, open_for_writing
 
     check_writable(path)
@@ -221,9 +218,10 @@ def connect_for_writing(path: Path) -> Database:
             # What a killed process loses is at most its last turn, which is run again.
             database.execute("PRAGMA synchronous = NORMAL")
             with intact(path), transaction(database):
-                _identify(database, path)
-                MIGRATIONS.apply(database)
-                refresh_views(database)
+                if not identify(database, path):
+                    for statement in STATEMENTS:
+                        database.execute(statement)
+                    refresh_views(database)
         except BaseException:
             database.close()
             raise
@@ -334,15 +332,16 @@ def _open(path: Path, opening: Callable[[Path], sqlite3.Connection]) -> Database
         raise
 
 
-def _pending(path: Path) -> bool:
-    """Return whether an existing file lacks migrations. Raises StoreError like `_identify`. Only reads."""
+def _has_schema(path: Path) -> bool:
+    """Return whether an existing file is a store, and not empty. Raises StoreError like `identify`."""
     from rig.databases import open_for_reading
 
     with closing(_open(path, open_for_reading)) as database:
-        if _identify(database, path) and not (is_remembered(path) or is_in_use(path)):
+        has_schema = identify(database, path)
+        if has_schema and not (is_remembered(path) or is_in_use(path)):
             inspect(database, path)
             remember(path)
-        return bool(MIGRATIONS.pending(database))
+        return has_schema
 
 
 def inspect(database: Database, path: Path) -> None:
@@ -353,14 +352,18 @@ def inspect(database: Database, path: Path) -> None:
         raise StoreError(f"{path}: {fault}; {_DAMAGED}")
 
 
-def _identify(database: Database, path: Path) -> bool:
-    """Return whether this is a run store with content. Raises StoreError for a foreign or newer one."""
-    with intact(path):
-        applied = {str(migration.name) for migration in MIGRATIONS.applied(database)}
-    if not applied and database.table_names():
-        raise StoreError(f"{path}: is a SQLite database, but not one of runs; give another file with --runs")
-    newer = sorted(applied - KNOWN)
-    if newer:
-        name = newer[-1][:80]
-        raise StoreError(f"{path}: written by a newer rig ({name}); update rig, or give another --runs")
-    return bool(applied)
+def identify(database: Database, path: Path) -> bool:
+    """Return whether this is a run store; False if it is empty. Raises StoreError for anything else."""
+    if not database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        return False
+    application, version = (
+        database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
+    )
+    if application != APPLICATION:
+        raise StoreError(f"{path}: is a SQLite database, but not a run store of this rig; {_ELSEWHERE}")
+    if version != VERSION:
+        raise StoreError(
+            f"{path}: has version {version} of the run store, and this rig reads version {VERSION};"
+            f" use the rig that wrote it, or {_ELSEWHERE}"
+        )
+    return True

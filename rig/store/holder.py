@@ -115,12 +115,12 @@ class Holder:
 
     pid: int
     host: str
-    started: str
+    started: float
 
     @classmethod
     def current(cls) -> "Holder":
         """Return the current process."""
-        return cls(os.getpid(), platform.node(), str(started_s(os.getpid())))
+        return cls(os.getpid(), platform.node(), started_s(os.getpid()) or 0.0)
 
     @classmethod
     def from_text(cls, text: str) -> "Holder":
@@ -135,11 +135,7 @@ class Holder:
         """Return whether the process may still be running. `heartbeat` is when it last stored something."""
         if self.host != platform.node():
             return datetime.now(UTC) - heartbeat < ELSEWHERE
-        try:
-            began = float(self.started)
-        except ValueError:  # a rig before this one wrote a boot and a tick
-            return False
-        return is_running(self.pid, began)
+        return is_running(self.pid, self.started)
 
 
 def held_by(run: dict[str, Any], store: Path) -> Holder | None:

@@ -66,7 +66,7 @@ def is_store(path: Path) -> bool:
 
 
 def merge(path: Path, other: Path) -> Merged:
-    """Store the runs of `other` in the store at `path`; `other` is only read, and may be of an older rig.
+    """Store the runs of `other` in the store at `path`; `other` is only read.
 
     A run that is already here with the same predictions is not stored again. One with other predictions here,
     or that is being written, is skipped. Raises StoreError, and RigError for a file that is not a store.
@@ -82,8 +82,6 @@ def merge(path: Path, other: Path) -> Merged:
         copy = Path(folder) / "other.sqlite"
         with _damage_of(other, copy):
             running = _copy(other, copy)
-            with connect.writing(copy):
-                pass  # now it is as this rig has it
             with connect.writing(path) as database:
                 database.execute("ATTACH ? AS other", [str(copy)])
                 rows = list(database.query("SELECT * FROM other.runs ORDER BY created, rowid"))
@@ -115,8 +113,7 @@ def _copy(other: Path, copy: Path) -> set[str]:
     from rig.store import connect
 
     with connect.connect_unnoticed(other) as database:
-        names = set(database.table_names()) if is_store(other) else set()
-        if not {"runs", "arms", "turns"} <= names:
+        if not connect.identify(database, other):
             raise RigError(f"{other}: is not a run store")
         connect.inspect(database, other)
         running = {row["id"] for row in database.query("SELECT * FROM runs") if held_by(row, other)}

@@ -7,7 +7,6 @@ changes it. So your own stores are read no slower.
 """
 
 import re
-import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -20,7 +19,7 @@ from sqlite_utils import Database
 from rig import files
 from rig.databases import LARGEST_VALUE
 from rig.paths import real
-from rig.store.schema import MIGRATIONS
+from rig.store.schema import SCHEMA
 
 MOST_CELLS = 5_000_000
 """The most conversations times arms times repeats of a run."""
@@ -85,16 +84,14 @@ _LEAST_S, _S_PER_BYTE = 15.0, 1e-7
 
 
 def fault_of(database: Database, name: str = "") -> str | None:
-    """Return how a store differs from what this rig or an older one makes, in words; None if it is sound.
+    """Return how a store differs from what rig makes, in words; None if it is sound.
 
     While it is read, progress is told under its `name`. Raises sqlite3.Error for what cannot be read, and if
     reading takes far more computing than the size explains.
     """
     from rig.progress import tell
 
-    expected = _schema_after(tuple(migration.name for migration in MIGRATIONS.applied(database)))
-    if expected is None:
-        return "it is of no version of rig"
+    expected = _expected()
     done, parts = 0, len(expected.tables) + len(_TOO_MANY) + 1
     with limited(database, lambda: tell(name, "inspecting part", done, parts)):
         faults = chain(
@@ -131,7 +128,7 @@ def limited(database: Database, watch: Callable[[], object] = lambda: None) -> I
 
 
 class _Schema:
-    """The schema of rig after some migrations: the text of every table, and the names of the indexes."""
+    """The schema of rig: the text of every table, and the names of the indexes."""
 
     def __init__(self, database: Database) -> None:
         rows = database.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
@@ -146,17 +143,11 @@ class _Schema:
 
 
 @cache
-def _schema_after(applied: tuple[str, ...]) -> _Schema | None:
-    """Return the schema that these migrations produce; None if no store can have just these."""
+def _expected() -> _Schema:
     from rig.databases import in_memory
 
     with Database(in_memory(), execute_plugins=False) as fresh:
-        try:
-            for migration in MIGRATIONS.pending(fresh):
-                if migration.name in applied:
-                    migration.fn(fresh)
-        except sqlite3.Error:
-            return None
+        fresh.executescript(SCHEMA)
         return _Schema(fresh)
 
 

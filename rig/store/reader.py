@@ -13,6 +13,7 @@ from warnings import warn
 from sqlite_utils import Database
 
 from rig.budget import parse_json
+from rig.calls import Json, JsonObject
 from rig.errors import MACHINE, PASSING, RigError, RigWarning, did_you_mean
 from rig.limits import by_option, cut_answers
 from rig.meters import Costs
@@ -238,7 +239,7 @@ class Runs(ScoreReader):
             views = ", ".join(EXPORTED)
             raise RigError(f"no view {name!r}{did_you_mean(name, EXPORTED)}; choose from: {views}")
         if not self._has_views:
-            # What stands in the store under these names may be somebody else's, or an older rig's.
+            # What stands in the store under these names may be somebody else's.
             with intact(self.path):
                 self._database.execute("PRAGMA query_only = OFF")
                 create_temporary_views(self._database)
@@ -327,7 +328,7 @@ class Runs(ScoreReader):
             fingerprint=parse_json(row["fingerprint"]) if row["fingerprint"] else None,
             failure=row["failure"],
             decided=row["decided"],
-            attribution=parse_json(row["attribution"]) if row["attribution"] else None,
+            notes=_notes(row["notes"]),
             load_s=row["load_s"],
             costs=costs,
             errors=errors,
@@ -377,3 +378,17 @@ def _never_answered(ends: Iterable[dict[str, Any]]) -> str | None:
             failures = ", ".join(f"{kind} {count}" for kind, count in kinds.items())
             return f"the {role} could never answer: {failures}"
     return None
+
+
+def _notes(text: str | None) -> dict[str, JsonObject]:
+    """Return the notes on an arm that have words, by name; a store of others may hold anything there."""
+    notes = parse_json(text) if text else {}
+    return {
+        name: {**note, "lines": [line for line in _list(note.get("lines")) if isinstance(line, str)]}
+        for name, note in (notes.items() if isinstance(notes, dict) else ())
+        if isinstance(note, dict) and isinstance(note.get("text"), str)
+    }
+
+
+def _list(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []

@@ -18,7 +18,7 @@ from rig.tasks import PlayedTurn, Task
 
 if TYPE_CHECKING:
     from rig.methods.base import Grading
-    from rig.methods.paper import ArmScore
+    from rig.tables import ArmScore
 
 FAILED_ARM = "arm"
 """The kind of error of an attempt where a whole arm failed and was tried again."""
@@ -133,9 +133,9 @@ class StoredArm:
     `costs` are what it cost, and `errors` counts failed steps by kind. `grader` is the one that made its
     scores, None until a conversation is finished. `not_evaluated` says why its numbers say nothing about the
     model, if so. `attempts` counts what was tried again, by what had failed: turns, and the arm. `decided` is
-    the verdict on the arm, in words, in a run until a verdict, which then stopped playing it. `attribution`
-    is why a served arm answered differently from its file. `sums` is None if the run was read without sums;
-    using any of them then raises ValueError.
+    the verdict on the arm, in words, in a run until a verdict, which then stopped playing it. `notes`
+    are what plugins noted on the arm, by name (`rig.running.hooks`). `sums` is None if the run was read
+    without sums; using any of them then raises ValueError.
     """
 
     position: int
@@ -150,7 +150,7 @@ class StoredArm:
     not_evaluated: str | None = None
     attempts: dict[str, int] = field(default_factory=dict)
     decided: str | None = None
-    attribution: JsonObject | None = None
+    notes: Mapping[str, JsonObject] = field(default_factory=dict)
 
     @property
     def counts(self) -> Counts:
@@ -206,7 +206,12 @@ class StoredArm:
         }
 
 
-_IN_WORDS = ("failure", "not_evaluated", "attempts", "decided", "made_from", "attribution")
+_IN_WORDS = ("failure", "not_evaluated", "attempts", "decided", "made_from", "notes")
+
+
+def last_note(notes: Mapping[str, JsonObject]) -> str:
+    """Return the words of the last of an arm's notes, in one line; empty if it has none."""
+    return str([note["text"] for note in notes.values()][-1]) if notes else ""
 
 
 def fits_label(name: str, text: str) -> bool:
@@ -322,7 +327,7 @@ class StoredScore:
 
     def of(self, arm: StoredArm, by_task: Mapping[str, Sequence[Counts]]) -> ArmScore:
         """Return the score with what a method needs: its arm, and each task's counts, repeat by repeat."""
-        from rig.methods.paper import ArmScore
+        from rig.tables import ArmScore
 
         counts, grader = (self.counts, self.error_types), (str(self.grader), self.grader.as_json())
         return ArmScore(arm.name, arm.fingerprint or {}, self.suite or "", *counts, *grader, by_task)

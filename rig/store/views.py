@@ -1,7 +1,7 @@
 """The SQL views of a store, including those that runs are exported as; see docs/reference/store.md.
 
 Views hold no data. The writer of a run recreates them if they differ from those here, so they are not part of
-the migrations. Views with a column for each metric and count follow the runs in the store.
+the schema. Views with a column for each metric and count follow the runs in the store.
 """
 
 from collections.abc import Iterable, Sequence

@@ -19,7 +19,7 @@ from sqlite_utils import Database
 
 from rig import __version__
 from rig.budget import parse_json
-from rig.calls import Json, JsonObject, Verdict
+from rig.calls import JsonObject, Verdict
 from rig.errors import PASSING
 from rig.meters import Costs
 from rig.metrics import Counts, Declaration, Remark, Score, in_other_forms
@@ -108,13 +108,20 @@ class RunWriter(AbstractContextManager["RunWriter"]):
             )
             self._set("arms", self._arms[arm], load_s=load_s, failure=None)
 
-    def note(self, arm: int, column: Literal["failure", "decided", "attribution"], what: Json) -> None:
-        """Note why an arm could not go on (`failure`), the verdict that ended it in a run until a verdict
-        (`decided`), or, as JSON, why it is served and answered differently from its file (`attribution`).
+    def note(self, arm: int, column: Literal["failure", "decided"], text: str) -> None:
+        """Note why an arm could not go on (`failure`), or the verdict of the strategy that ended it
+        (`decided`).
         """
         with self._transaction():
-            text = what if isinstance(what, str) else to_json(what)
             self._set("arms", self._arms[arm], **{column: text})
+
+    def add_note(self, arm: int, name: str, note: JsonObject) -> None:
+        """Keep a plugin's note on an arm, instead of an earlier one of the same name."""
+        with self._transaction():
+            self._database.execute(
+                "UPDATE arms SET notes = json_set(coalesce(notes, '{}'), ?, json(?)) WHERE id = ?",
+                (f'$."{name}"', to_json(note), self._arms[arm]),
+            )
 
     def set_aside(self, turns: Mapping[Where, int]) -> None:
         """Have conversations replayed from these turns on; the old turns are kept among the attempts."""
@@ -275,7 +282,7 @@ class RunWriter(AbstractContextManager["RunWriter"]):
                     self._database.table("scores").delete(own["id"])
                     self._insert_score(where, score)
                 return
-            score_id = self._insert_counts(by, score)
+            score_id = self._insert_counts({**by, "own": False}, score)
             for prediction, verdict in self._judged(cell, score):
                 self._add("verdicts", score=score_id, prediction=prediction, **verdict_columns(verdict))
 

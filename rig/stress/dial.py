@@ -17,7 +17,7 @@ from rig.calls import Call, ExecutedCall, JsonObject, Outcome
 from rig.errors import RigError
 from rig.metrics import Counts, Declaration, Metric, Score
 from rig.models import Message, ToolDoc
-from rig.options import OF_METHODS, Option
+from rig.options import OF_ENGINE, OF_METHODS, Option
 from rig.tasks import PlayedTurn
 from rig.toolbox.toolbox import Simulator, Toolbox
 from rig.toolbox.world import World
@@ -130,7 +130,7 @@ def options() -> tuple[Option, ...]:
         )
         for name in dials
     )
-    return (*own, OF_METHODS["stress_seed"])
+    return (*own, OF_ENGINE["seed"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ class Stress:
                 except (RigError, ValueError) as error:
                     raise RigError(f"{dial.flag}: {error}") from error
                 levels.append((dial.name, value))
-        return cls(tuple(levels), values.get("stress_seed", 0) if levels else 0)
+        return cls(tuple(levels), values.get("seed", 0) if levels else 0)
 
     def __bool__(self) -> bool:
         return bool(self.levels)

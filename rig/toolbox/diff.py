@@ -3,12 +3,12 @@
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from rig.calls import ByName, Json, JsonObject
+from rig.calls import ByName, Json, JsonObject, StepPlace
 from rig.databases import in_memory
 from rig.toolbox.rules import equal
 from rig.toolbox.world import RECORDED_CALLS, SERVER_TABLES, Snapshot, Tables, decode, stored_lists, value_of
@@ -229,3 +229,28 @@ def _text(value: Json) -> str:
     if isinstance(value, list):
         value = sorted(value, key=json.dumps)
     return json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What the call `step` of a turn changed. `differs` says that its response is not the recorded one."""
+
+    turn: int
+    step: int
+    diff: WorldDiff
+    differs: bool
+
+    def as_json(self) -> JsonObject:
+        """Return the diff, and whether the response differs."""
+        return {"position": self.turn, "step": self.step, "differs": self.differs, **self.diff.as_json()}
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """The effects of a task's calls, by their place.
+
+    `other_world` says that the world is not the one that the run was made in, so effects may differ, too.
+    """
+
+    by_call: Mapping[StepPlace, Effect]
+    other_world: bool = False

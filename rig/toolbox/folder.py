@@ -17,14 +17,12 @@ from rig.budget import parse_json
 from rig.calls import Json, JsonObject
 from rig.errors import RigError, did_you_mean
 from rig.files import files_below, read_bytes
-from rig.opening import COMMAND
 from rig.paths import real
+from rig.schemes import FILE, LIVE, Scheme, ServerUse, scheme_of, scheme_of_folder
 from rig.toolbox import rules
 from rig.toolbox.functions import loaded
 from rig.toolbox.listing import UNSAID, Listing, ToolDeclaration, read_listing
 from rig.toolbox.rules import Rule, TrueCall
-from rig.toolbox.server_config import CONFIG
-from rig.toolbox.servers import LIVE, ServerUse, holds_servers, load_servers, of_command
 from rig.toolbox.spec import FREE_TEXT, Tool, ToolError
 from rig.toolbox.toolbox import Toolbox
 from rig.toolbox.values import value_pairs
@@ -134,7 +132,7 @@ def holds_toolbox(place: Path) -> bool:
 
 def holds_code(place: Path) -> bool:
     """Return whether a folder has code that runs when its tools are loaded or called."""
-    return (place / CODE).is_file() or holds_servers(place)
+    return (place / CODE).is_file() or scheme_of_folder(place) is not None
 
 
 def load_folder(place: Path, use: ServerUse = LIVE) -> Toolbox | None:
@@ -143,10 +141,15 @@ def load_folder(place: Path, use: ServerUse = LIVE) -> Toolbox | None:
     This runs the code of toolbox.py, and starts servers as `use` says.
     """
     place = real(place)
-    if holds_servers(place):
+    if (scheme := scheme_of_folder(place)) is not None:
         if (place / CODE).is_file():
-            raise RigError(f"{place}: has {CONFIG} and {CODE}; keep servers and functions in two folders")
-        return load_servers(place, use, (place / CONVERSATIONS,), hash_of(place), place / LISTING)
+            raise RigError(
+                f"{place}: has {scheme.marker} and {CODE}; keep servers and functions in two folders"
+            )
+        made: Toolbox = scheme.toolbox_of(
+            place, use, (place / CONVERSATIONS,), hash_of(place), place / LISTING
+        )
+        return made
     module = loaded(place / CODE, place) if (place / CODE).is_file() else None
     if module is not None and hasattr(module, "register"):
         return None
@@ -176,8 +179,8 @@ def load_folder(place: Path, use: ServerUse = LIVE) -> Toolbox | None:
 
 def files_of(place: Path) -> list[Path]:
     """Return the files that define what the tools of a folder do."""
-    if holds_servers(place):
-        return [path for path in (place / CONFIG, place / LISTING) if path.is_file()]
+    if (scheme := scheme_of_folder(place)) is not None:
+        return [path for path in (place / scheme.marker, place / LISTING) if path.is_file()]
     code = (path for path in files_below(place, ".py") if "__pycache__" not in path.parts)
     return sorted(path for path in (place / LISTING, *code) if path.is_file())
 
@@ -214,8 +217,8 @@ def find_toolbox(text: str | None, use: ServerUse = LIVE) -> Toolbox:
         return next(iter(registered.values()))
     if text in registered:
         return registered[text]
-    if text.startswith(COMMAND):
-        return _of_command(text, use)
+    if (scheme := scheme_of(text)).name != FILE:
+        return _of_scheme(scheme, text, use)
     place = Path(text)
     if not place.exists():
         there_are = ", ".join(registered)
@@ -238,8 +241,11 @@ def _loaded(place: Path, marks: object, use: ServerUse) -> Toolbox | None:
 
 def _marks(place: Path) -> tuple[object, ...]:
     """Return a value that changes whenever a folder's toolbox does."""
-    state = files_below(place, "") if holds_servers(place) else []
+    state = files_below(place, "") if scheme_of_folder(place) else []
     return hash_of(place), *((path, path.lstat().st_mtime_ns, path.lstat().st_size) for path in state)
 
 
-_of_command = lru_cache(maxsize=8)(of_command)
+@lru_cache(maxsize=8)
+def _of_scheme(scheme: Scheme, text: str, use: ServerUse) -> Toolbox:
+    toolbox: Toolbox = scheme.toolbox(text, use)
+    return toolbox

@@ -14,14 +14,13 @@ from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from tempfile import gettempdir
-from typing import NamedTuple
 
 from rig.calls import Json, JsonObject
 from rig.documents import DocumentPart
 from rig.errors import RigError
 from rig.files import read_bytes, temporary_folder
-from rig.options import Answers
 from rig.paths import real
+from rig.schemes import Scheme, ServerUse
 from rig.toolbox.cassette import Cassette, redactor, restorer
 from rig.toolbox.isolation import sandbox
 from rig.toolbox.listing import NAME, Listing, listing_of, read_listing
@@ -32,22 +31,6 @@ from rig.toolbox.toolbox import Toolbox
 from rig.toolbox.world import World
 
 CASSETTE = "calls.jsonl"
-
-
-class ServerUse(NamedTuple):
-    """Who answers calls of servers, whether servers get your network, and which patterns are redacted."""
-
-    answers: Answers = "live"
-    network: bool = False
-    redacted: tuple[str, ...] = ()
-
-
-LIVE = ServerUse()
-
-
-def use_of(values: Mapping[str, Json]) -> ServerUse:
-    """Return how a run with these options uses servers."""
-    return ServerUse(values["servers"], values["server_network"])
 
 
 def holds_servers(place: Path) -> bool:
@@ -113,6 +96,27 @@ def _of_command(text: str, use: ServerUse) -> tuple[Servers, Mapping[str, Path]]
     folder = _folder_once()
     write_config(folder() / "box", {server.name: server}, copied)
     return Servers(folder() / "box", {server.name: server}, folder, network=use.network), copied
+
+
+class Mcp(Scheme):
+    """Toolboxes whose tools are those of MCP servers."""
+
+    name = "mcp"
+    marker = CONFIG
+
+    def toolbox(self, text: str, use: ServerUse) -> Toolbox:
+        return of_command(text, use)
+
+    def holds(self, folder: Path) -> bool:
+        return holds_servers(folder)
+
+    def toolbox_of(
+        self, folder: Path, use: ServerUse, suites: tuple[Path, ...], sha256: str, listing: Path
+    ) -> Toolbox:
+        return load_servers(folder, use, suites, sha256, listing)
+
+
+MCP = Mcp()
 
 
 def servers_of(toolbox: Toolbox) -> Servers | None:

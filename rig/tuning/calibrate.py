@@ -211,10 +211,7 @@ def calibrate(request: Screening, notify: Notify, progress: Progress) -> Calibra
     model = request.models[0]
     require_merged(model)
     if others := [task.name for task in request.tasks if part_of(task.name) != "calibration"]:
-        raise RigError(
-            f"{others[0]} is for comparing files, not for calibrating them; the others of its suite are"
-            " `--part calibration`"
-        )
+        raise RigError(f"{others[0]} is for comparing files, not for calibrating them; leave it out")
     evaluated, players = request.method.roles[0], knowing(request.method, request.tasks)
     left_out: Counter[str] = Counter()
     tokens = 0

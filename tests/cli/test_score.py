@@ -218,11 +218,9 @@ def test_what_went_wrong_is_in_show_and_summary(rig: Rig, store: Path) -> None:
 
 
 def test_a_threshold_makes_a_score_of_its_own(rig: Rig, store: Path) -> None:
-    scored = rig("score", "abcde", "--similarity", "minilm", "--threshold", "0.7", "--json").json
+    scored = rig("score", "abcde", "--similarity", "minilm@0.7", "--json").json
     assert scored["grader"]["threshold_body"] == 0.7
-    again = rig(
-        "score", "abcde", "--similarity", "minilm", "--grader", "upstream", "--threshold", "0.95", "--json"
-    )
+    again = rig("score", "abcde", "--similarity", "minilm@0.95", "--grader", "upstream", "--json")
     assert again.json["grader"]["threshold_event"] == 0.95
     out = rig("show", "abcde").out
     assert "minilm@0.7" in out
@@ -230,6 +228,6 @@ def test_a_threshold_makes_a_score_of_its_own(rig: Rig, store: Path) -> None:
 
 
 def test_a_threshold_without_sense_is_refused(rig: Rig, store: Path) -> None:
-    done = rig("score", "abcde", "--threshold", "0.7")
+    done = rig("score", "abcde", "--similarity", "exact@0.7")
     assert (done.code, done.err.count("\n")) == (2, 1)
-    assert "--threshold needs a --similarity of degrees" in done.err
+    assert "exact has no degrees" in done.err

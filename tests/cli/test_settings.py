@@ -71,7 +71,7 @@ def test_a_suite_of_the_file_gives_way_to_conversations_of_the_command_line(fold
 def test_a_run_goes_on_with_the_options_it_began_with(folder: Path, rig: Rig) -> None:
     assert rig(*ORACLE, "--limit", 1).code == 0
     (run,) = rig("runs", "--json").json
-    (folder / "rig.toml").write_text('[run]\nlimit = 5\nname = "other"\nthreshold = 0.5\n')
+    (folder / "rig.toml").write_text('[run]\nlimit = 5\nname = "other"\nloss = 0.5\n')
     _users("[run]\nprefix-cache = false\nbell = false\n")
     done = rig("run", "--resume", run["run"], "--display", "none")
     assert done.code == 0, done.err

@@ -13,15 +13,16 @@ import psutil
 import pytest
 import small_talks
 
-from rig.cluster import loader_on, on_ray
+from rig.cluster import on_ray
 from rig.errors import RigError
+from rig.schemes import place_of
 
 STARTS = """
 import json, os, subprocess, sys, psutil
-from rig import cluster
+from rig.cluster.workers import RAY
 from rig.methods.scripted import Scripted
 notes = []
-model = cluster.loader_on("ray", lambda notify: Scripted(lambda request: None))(notes.append)
+model = RAY.elsewhere("ray", lambda notify: Scripted(lambda request: None))(notes.append)
 processes = [psutil.Process(), *psutil.Process().children(recursive=True)]
 listening = [
     connection.laddr.ip
@@ -37,7 +38,7 @@ strange = "import ray; ray.init(address=%r, logging_level='ERROR')" % address
 bare = {name: value for name, value in os.environ.items() if not name.startswith("RAY_AUTH")}
 refused = subprocess.run([sys.executable, "-c", strange], env=bare, capture_output=True).returncode
 model.close()
-cluster.disconnect()
+RAY.disconnect()
 print(json.dumps({"listening": listening, "notes": notes, "refused": refused}))
 """
 
@@ -105,7 +106,7 @@ def made_up_ray(monkeypatch: pytest.MonkeyPatch, failure: Exception | None = Non
 
 
 def load(where: str, notes: list[str]) -> None:
-    loader_on(where, lambda notify: small_talks.oracle())(notes.append)
+    place_of(where).elsewhere(where, lambda notify: small_talks.oracle())(notes.append)
 
 
 @pytest.mark.parametrize("address", ["0.0.0.0", "::", "192.0.2.2"])

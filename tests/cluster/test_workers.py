@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 import small_talks
 
-from rig.cluster import loader_on
 from rig.cluster.on_ray import Weights, Worker, WorkerLost
-from rig.cluster.workers import Workers
+from rig.cluster.workers import RAY, Workers
 from rig.errors import RigError
 from rig.events import Event, Notice
 from rig.methods.scripted import Scripted
 from rig.models import Model, Notify, Prediction, Request
 from rig.running.planning import elsewhere
+from rig.schemes import place_of
 
 
 class MadeUp:
@@ -169,7 +169,7 @@ def test_a_file_is_found_by_what_is_in_it_and_else_kept_as_it_was_sent(
 @pytest.mark.parametrize("where", ["mars", "", "rays"])
 def test_elsewhere_than_on_ray_is_nowhere(where: str) -> None:
     with pytest.raises(RigError, match="give ray, or ray:ADDRESS"):
-        loader_on(where, lambda notify: small_talks.oracle())
+        place_of(where).elsewhere(where, lambda notify: small_talks.oracle())
 
 
 def test_planning_a_run_elsewhere_connects_to_nothing(
@@ -179,7 +179,7 @@ def test_planning_a_run_elsewhere_connects_to_nothing(
     recipe = {"draft": ["none", "sibling"]}
     planned = small_talks.plan(tmp_path / "runs.sqlite", small_talks.oracle(), recipe=recipe)
     todo = elsewhere(planned, "ray:192.0.2.9:1")
-    assert todo.is_elsewhere
+    assert todo.place is RAY
     for recipe, fault in (
         ({"lora": ["some.gguf"]}, "--on does not work with --lora"),
         ({"draft": "small.gguf"}, "--on does not work with a draft model"),

@@ -25,7 +25,7 @@ PLAY = ("--suite", "queries", "--display", "none", "--json")
 @pytest.mark.slow
 def test_arms_of_all_runs_stand_by_their_metrics_with_what_differs(rig: Rig) -> None:
     rig("run", "oracle", *PLAY, "--limit", "3")
-    rig("run", "oracle", *PLAY, "--limit", "2", "--search", "dfs_w3")
+    rig("run", "oracle", *PLAY, "--limit", "2", "--set", "search=dfs_w3")
     rig("run", "oracle", "--limit", "1", "--similarity", "exact", "--display", "none", "--json")
     found = rig("leaderboard", "--suite", "queries", "--json").json
     assert (found["method"], found["suite"], found["common_tasks"]) == ("tooleval", "queries", 2)

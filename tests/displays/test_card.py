@@ -13,6 +13,7 @@ import stored_runs
 from rig.displays import signs
 from rig.displays.card import Card, ending
 from rig.methods.scripted import Scripted
+from rig.serving.notes import as_note
 from rig.store import Runs
 
 
@@ -58,9 +59,9 @@ def test_why_a_served_arm_differs_is_a_table_by_turns(card: Card) -> None:
     ]
     told = {"reference": "a", "alike": 5, "follows": 0, "others": 0, "causes": causes}
     first, second = card.run.arms
-    run = replace(card.run, arms=(first, replace(second, attribution=told)))
+    run = replace(card.run, arms=(first, replace(second, notes={"attribution": as_note(told)})))
     lines = replace(card, run=run).text(100).splitlines()
-    (row,) = (number for number, line in enumerate(lines) if "is not faithful to a: 5 of 8" in line)
+    (row,) = (number for number, line in enumerate(lines) if "not faithful to a: 5 of 8" in line)
     assert lines[row + 1].split() == ["differing", "all", "turn", "1", "turn", "3"]
     assert lines[row + 2].split()[:4] == ["prompt", "2", "1", "1"]
     assert lines[row + 3].split()[:4] == ["chance", "1", "-", "1"]

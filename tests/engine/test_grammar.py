@@ -18,17 +18,16 @@ from rig.engine.grammar.schema import narrow
 
 
 class Lab:
-    """A tokenizer and a grammar engine over it, to ask whether a text is in a grammar's language."""
+    """A tokenizer and a grammar over it, to ask whether a text is in a grammar's language."""
 
-    def __init__(self, path: Path, engine: Any, order: Any = "fixed") -> None:
+    def __init__(self, path: Path) -> None:
         self.model = LlamaModel(path)
         self.tokenizer = Tokenizer(self.model)
-        settings = EngineSettings(grammar_engine=engine, parameter_order=order)
-        self.engine = make_grammar(self.model, self.tokenizer, settings, lambda _: None)
+        self.grammar = make_grammar(self.model, self.tokenizer, EngineSettings())
 
     def start(self, schema: dict[str, Any]) -> Constraint:
         whole = narrow({"type": "object", "properties": {"x": schema}}, "T", formats=True)
-        return self.engine.start(Language(whole["properties"]["x"]))
+        return self.grammar.start(Language(whole["properties"]["x"]))
 
     def accepts(self, schema: dict[str, Any], text: str) -> bool:
         constraint = self.start(schema)
@@ -39,18 +38,9 @@ class Lab:
         return constraint.complete
 
 
-@pytest.fixture(
-    scope="module",
-    params=[
-        *(("llguidance", words) for words in ("bpe", "merged", "spm")),
-        ("outlines_core", "bpe"),
-        *(pytest.param(("outlines_core", words), marks=pytest.mark.slow) for words in ("merged", "spm")),
-    ],
-    ids="-".join,
-)
+@pytest.fixture(scope="module", params=["bpe", "merged", "spm"])
 def lab(request: pytest.FixtureRequest, tiny_path: Callable[..., Path]) -> Iterator[Lab]:
-    engine, tokenizer = request.param
-    lab = Lab(tiny_path(tokenizer=tokenizer), engine)
+    lab = Lab(tiny_path(tokenizer=request.param))
     yield lab
     lab.model.close()
 
@@ -287,101 +277,12 @@ def test_generations_do_not_share_their_state(lab: Lab) -> None:
     assert lab.start(schema).forced() == lab.start(schema).forced()
 
 
-@pytest.fixture(scope="module", params=["bpe", "merged", "spm"])
-def any_order(request: pytest.FixtureRequest, tiny_path: Callable[..., Path]) -> Iterator[Lab]:
-    lab = Lab(tiny_path(tokenizer=request.param), "llguidance", "free")
-    yield lab
-    lab.model.close()
-
-
-@pytest.mark.parametrize(("schema", "text", "accepted"), TABLE)
-def test_what_is_accepted_in_order_is_accepted_in_any(
-    any_order: Lab, schema: dict[str, Any], text: str | None, accepted: bool
-) -> None:
-    text = text or '{"tool": "T", "arguments": {"e": "option 499"}}'
-    assert any_order.accepts(schema, text) is accepted
-
-
-THREE = call({"a": STRING, "b": {"type": "integer"}, "c": {"type": "array", "items": STRING}}, ["a", "b"])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "accepted"),
-    [
-        ('{"a": "x", "b": 1, "c": []}', True),
-        ('{"c": ["y"], "b": 1, "a": "x"}', True),
-        ('{"b": 1, "a": "x"}', True),
-        ('{"b": 1, "c": [], "a": "x"}', True),
-        ('{"c": [], "a": "x"}', False),
-        ('{"c": []}', False),
-        ("{}", False),
-        ('{"a": "x", "b": 1, "a": "x"}', False),
-        ('{"b": 1, "a": "x", }', False),
-        ('{, "a": "x", "b": 1}', False),
-        ('{"b": "1", "a": "x"}', False),
-        ('{"b": 1, "a": "x", "d": 1}', False),
-    ],
-)
-def test_parameters_in_any_order_come_once_each(any_order: Lab, arguments: str, accepted: bool) -> None:
-    assert any_order.accepts(THREE, f'{{"tool": "T", "arguments": {arguments}}}') is accepted
-    assert not any_order.accepts(THREE, f'{{"arguments": {arguments}, "tool": "T"}}')
-
-
-def test_any_order_holds_for_objects_in_objects_and_in_lists(any_order: Lab) -> None:
-    inner = _object({"x": STRING, "y": {"type": "null"}}, ["y"])
-    schema = call({"o": inner, "l": {"type": "array", "items": inner, "maxItems": 2}}, [])
-    for text, accepted in (
-        ('{"l": [{"y": null, "x": ""}, {"x": "", "y": null}], "o": {"y": null}}', True),
-        ('{"l": [], "o": {"y": null, "x": "\\n"}}', True),
-        ('{"l": [{"x": ""}]}', False),
-        ('{"l": [{"y": null}, {"y": null}, {"y": null}]}', False),
-    ):
-        assert any_order.accepts(schema, f'{{"tool": "T", "arguments": {text}}}') is accepted
-
-
-def test_any_order_has_its_limits(any_order: Lab) -> None:
-    names = [f"parameter{number}" for number in range(11)]
-    any_order.start(call(dict.fromkeys(names[:10], STRING), []))
-    with pytest.raises(ConstraintError, match="goes up to 10 parameters, here are 11"):
-        any_order.start(call(dict.fromkeys(names, STRING), []))
-    objects = [_object(dict.fromkeys([*names[:9], f"own{number}"], STRING), []) for number in range(20)]
-    with pytest.raises(ConstraintError, match="use --parameter-order fixed"):
-        any_order.start(call({"o": {"anyOf": objects}}, []))
-
-
-@pytest.mark.parametrize(
-    ("pattern", "limits", "refusal"),
-    [
-        (r"^([a-z]{1,256}){1,256}$", {"MEMORY_BYTES": 300 << 20}, "more than 300 MiB of memory"),
-        (r"^([a-z]{1,256}){1,256}$", {"SECONDS": 1}, "more than 1 s of computing"),
-    ],
-)
-def test_a_pattern_that_needs_too_much_is_refused_in_one_line(
-    tiny_path: Callable[..., Path],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    pattern: str,
-    limits: dict[str, int],
-    refusal: str,
-) -> None:
-    """It is another process that the memory or the time is refused to: this one goes on."""
-    monkeypatch.setenv("RIG_CACHE", str(tmp_path))
-    for name, value in limits.items():
-        monkeypatch.setattr(f"rig.engine.grammar.outlines_core.{name}", value)
-    lab = Lab(tiny_path(tokenizer="merged"), "outlines_core")
-    with pytest.raises(ConstraintError, match=refusal) as refused:
-        lab.start(call({"x": {"type": "string", "pattern": pattern}}, ["x"]))
-    assert "\n" not in str(refused.value)
-    assert lab.accepts(call({"x": {"type": "string"}}, ["x"]), '{"tool": "T", "arguments": {"x": "a"}}')
-    lab.model.close()
-
-
 @pytest.mark.parametrize(
     "pattern",
     [r"^(a{0,200}){0,200}$", r"^(([a-z]{1,200}[0-9]{1,200}){1,200}){1,200}$", r"^(a|b)*a(a|b){200}$"],
 )
 def test_llguidance_takes_a_hostile_pattern_in_a_moment(tiny_path: Callable[..., Path], pattern: str) -> None:
-    lab = Lab(tiny_path(), "llguidance")
+    lab = Lab(tiny_path())
     started = time.process_time()
     lab.start({"type": "string", "pattern": pattern}).allowed()
     assert time.process_time() - started < 10
@@ -395,6 +296,6 @@ def test_a_pattern_that_no_grammar_can_take_leaves_its_parameter_free(
     tiny_path: Callable[..., Path], pattern: str
 ) -> None:
     """What is written is judged by the tool's schema afterwards."""
-    lab = Lab(tiny_path(), "llguidance")
+    lab = Lab(tiny_path())
     assert lab.accepts({"type": "string", "pattern": pattern}, '"zz"')
     lab.model.close()

@@ -14,22 +14,14 @@ from rig.calls import Call
 from rig.engine.core.settings import EngineSettings
 from rig.engine.engine import LlamaCppModel
 from rig.engine.loading import load
-from rig.errors import ErrorKind, RigError
+from rig.errors import ErrorKind
 from rig.models import Piece, Prediction, Request
 
 Open = Callable[..., LlamaCppModel]
 Ask = Callable[..., Request]
 Write = Callable[..., Path]
 
-ARMS = [
-    {"grammar": grammar, **engine}
-    for grammar in ("json", "strict")
-    for engine in (
-        {},
-        {"parameter_order": "free"},
-        {"grammar_engine": "outlines_core"},
-    )
-]
+ARMS = [{"grammar": "json"}, {"grammar": "strict"}]
 
 
 def ignore(_piece: Piece) -> None:
@@ -86,41 +78,21 @@ def test_settings_of_the_grammar_are_in_the_fingerprint(open_model: Open, tiny_p
     prints = [open_model(tiny_path(), **arm).fingerprint for arm in [*ARMS, {"grammar": "none"}]]
     assert len({json.dumps(dict(each), sort_keys=True) for each in prints}) == len(prints)
     default, *_, free = prints
-    assert (default["grammar"], default["parameter_order"]) == ("json", "fixed")
+    assert default["grammar"] == "json"
     assert str(default["grammar_engine"]).startswith("llguidance 1.")
     assert (free["grammar"], "grammar_engine" in free, "salvage_rules" in free) == ("none", False, True)
 
 
 def test_a_grammar_is_remarked_on_where_it_is_not_the_default(tiny_path: Write) -> None:
     remarks = []
-    for arm in [*ARMS, {"grammar": "none", "parameter_order": "free"}]:
+    for arm in [*ARMS, {"grammar": "none"}]:
         notices: list[str] = []
         load(tiny_path(), EngineSettings(n_threads=1, **arm), "tiny", notices.append).close()
         remarks += [notice for notice in notices if "grammar" in notice]
     assert remarks == [
-        "tiny: grammar json: parameters in any order",
-        "tiny: grammar json: by outlines_core",
         "tiny: grammar strict: formats are enforced",
-        "tiny: grammar strict: formats are enforced, parameters in any order",
-        "tiny: grammar strict: formats are enforced, by outlines_core",
         "tiny: no grammar; answers are salvaged",
     ]
-
-
-def test_settings_that_cannot_go_together_are_refused(open_model: Open, tiny_path: Write) -> None:
-    together = {"grammar_engine": "outlines_core", "parameter_order": "free"}
-    with pytest.raises(RigError, match="use llguidance"):
-        open_model(tiny_path(), **together)
-    open_model(tiny_path(), **together, grammar="none")
-
-
-def test_tools_that_a_grammar_cannot_take_are_refused_before_the_first_step(
-    open_model: Open, tiny_path: Write, ask: Ask, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("rig.engine.grammar.outlines_core._LONGEST", 100)
-    model = open_model(tiny_path(), grammar_engine="outlines_core")
-    with pytest.raises(RigError, match="use --grammar-engine llguidance, or offer fewer"):
-        model.prepare(ask([]), None)
 
 
 @pytest.mark.parametrize(

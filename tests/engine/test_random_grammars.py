@@ -1,4 +1,4 @@
-"""Random tools, random walks: whatever a grammar lets through is a valid answer, and the engines agree.
+"""Random tools, random walks: whatever a grammar lets through is a valid answer.
 
 $RIG_RANDOM_SCHEMAS is how many sets of tools are tried; 10,000 take some ten minutes of a processor.
 """
@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
-import numpy as np
 import pytest
 from random_schemas import Walker, mutated, tools
 from rig_form import rig_format
@@ -23,9 +22,7 @@ from rig.engine.core.llama import LlamaModel
 from rig.engine.core.tokenizer import Tokenizer
 from rig.engine.formats.base import RigFormat
 from rig.engine.formats.salvage import AnswerError
-from rig.engine.grammar.language import Grammar
 from rig.engine.grammar.llguidance import LLGuidanceGrammar
-from rig.engine.grammar.outlines_core import OutlinesCoreGrammar
 from rig.engine.grammar.schema import ANYTHING, parts_of
 from rig.engine_options import GrammarArm
 from rig.models import ToolDoc
@@ -33,80 +30,44 @@ from rig.models import ToolDoc
 COUNT = int(os.environ.get("RIG_RANDOM_SCHEMAS", "60"))
 
 
-class Engines:
-    """The three ways to enforce a schema, over one vocabulary."""
+class Lab:
+    """A grammar over one vocabulary, and what walks it."""
 
-    def __init__(self, path: Path, cache: Path) -> None:
+    def __init__(self, path: Path) -> None:
         self.model = LlamaModel(path)
         self.tokenizer = Tokenizer(self.model)
         self.walker = Walker(self.tokenizer)
-        self.grammars: dict[str, Grammar] = {
-            "llguidance": LLGuidanceGrammar(self.model, self.tokenizer),
-            "llguidance, any order": LLGuidanceGrammar(self.model, self.tokenizer, free_order=True),
-            "outlines_core": OutlinesCoreGrammar(self.tokenizer, cache, lambda _: None),
-        }
+        self.grammar = LLGuidanceGrammar(self.model, self.tokenizer)
 
 
 @pytest.fixture(scope="module")
-def engines(tiny_path: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engines]:
-    engines = Engines(tiny_path(tokenizer="merged"), tmp_path_factory.mktemp("indexes"))
-    yield engines
-    engines.model.close()
+def lab(tiny_path: Callable[..., Path]) -> Iterator[Lab]:
+    lab = Lab(tiny_path(tokenizer="merged"))
+    yield lab
+    lab.model.close()
 
 
-def check(engines: Engines, seed: int, seen: Counter[str]) -> None:
-    """One set of tools: walk it under every engine, and hold texts and damaged texts against all others."""
+def check(lab: Lab, seed: int, seen: Counter[str]) -> None:
+    """One set of tools: walk it twice, and hold texts and damaged texts against the checker."""
     source = random.Random(seed)
     offered = tools(source)
     arm: GrammarArm = source.choice(("json", "strict"))
     form = rig_format(offered, arm)
     texts = []
-    for name, grammar in engines.grammars.items():
-        text = engines.walker.walk(
-            grammar.start(form.language()), source, most=600, twin=grammar.start(form.language())
-        )
-        seen[f"{name}: {'whole' if text else 'endless'}"] += 1
+    for _ in range(2):
+        one, twin = (lab.grammar.start(form.language()) for _ in range(2))
+        text = lab.walker.walk(one, source, most=600, twin=twin)
+        seen["whole" if text else "endless"] += 1
         if text is not None:
-            assert is_valid(text.decode(), offered, arm) or is_open(form), (name, text)
+            assert is_valid(text.decode(), offered, arm) or is_open(form), text
             texts.append(text.decode())
     texts += [mutated(source, text) for text in texts]
     for text in texts:
-        verdicts = {
-            name: engines.walker.accepts(grammar.start(form.language()), text.encode())
-            for name, grammar in engines.grammars.items()
-        }
-        # Of a value of any kind, an automaton has only the outer levels.
-        assert verdicts["llguidance"] >= verdicts["outlines_core"], text
-        assert verdicts["llguidance"] == verdicts["outlines_core"] or is_open(form), text
-        if verdicts["llguidance"]:
-            assert verdicts["llguidance, any order"], text
-        if any(verdicts.values()):
+        is_accepted = lab.walker.accepts(lab.grammar.start(form.language()), text.encode())
+        if is_accepted:
             # What a grammar leaves open is judged by the tool's schema, where formats are documentation.
             assert is_read(form, text) is is_valid(text, offered, "json"), text
-        seen["accepted" if verdicts["llguidance"] else "refused"] += 1
-
-
-def check_masks(engines: Engines, seed: int) -> int:
-    """Walk both engines side by side; how many tokens were chosen.
-
-    They allow the same tokens. Only where the text can go on in one way does llguidance allow one way alone
-    of cutting it into tokens.
-    """
-    source = random.Random(seed)
-    form = rig_format(tools(source), source.choice(("json", "strict")))
-    language = form.language()
-    one, other = (engines.grammars[name].start(language) for name in ("llguidance", "outlines_core"))
-    chosen = 0
-    while not one.complete and chosen < 150:
-        few, many = one.allowed(), other.allowed()
-        assert (few & ~many).sum() == 0 or is_open(form)
-        assert (few == many).all() or few.sum() == 1 or is_open(form)
-        few &= many
-        token = int(source.choice(np.flatnonzero(few)))
-        one.accept(token)
-        other.accept(token)
-        chosen += 1
-    return chosen
+        seen["accepted" if is_accepted else "refused"] += 1
 
 
 def is_open(form: RigFormat) -> bool:
@@ -189,28 +150,25 @@ _FORMATS: dict[str, Callable[[str], object]] = {
 
 
 @pytest.mark.slow
-def test_whatever_is_let_through_is_valid_and_the_engines_agree(engines: Engines) -> None:
+def test_whatever_is_let_through_is_valid(lab: Lab) -> None:
     seen: Counter[str] = Counter()
     for seed in range(COUNT):
         try:
-            check(engines, seed, seen)
-            seen["tokens"] += check_masks(engines, seed)
+            check(lab, seed, seen)
         except Exception as error:
             error.add_note(f"of the tools made with {seed}")
             raise
     print(dict(seen))
-    for name in engines.grammars:
-        assert seen[f"{name}: whole"] > 0.9 * COUNT
+    assert seen["whole"] > 1.8 * COUNT
     assert min(seen["accepted"], seen["refused"]) > COUNT / 2
 
 
 @pytest.mark.slow
 @pytest.mark.model
-def test_so_it_is_over_a_real_vocabulary(smollm2: Path, tmp_path: Path) -> None:
-    engines = Engines(smollm2, tmp_path)
+def test_so_it_is_over_a_real_vocabulary(smollm2: Path) -> None:
+    lab = Lab(smollm2)
     seen: Counter[str] = Counter()
     for seed in range(3):
-        check(engines, seed, seen)
-        check_masks(engines, seed)
-    engines.model.close()
-    assert min(seen[f"{name}: whole"] for name in engines.grammars) >= 2
+        check(lab, seed, seen)
+    lab.model.close()
+    assert seen["whole"] >= 4

@@ -1,6 +1,5 @@
 """Which schemas are enforced, what they are narrowed to, and what is refused in one line."""
 
-import json
 import re
 from decimal import Decimal
 from typing import Any
@@ -10,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rig.engine.grammar.patterns import NAMED, canonical, decimals, integers, json_text_of
+from rig.engine.grammar.patterns import NAMED, canonical, decimals, integers
 from rig.engine.grammar.schema import holds_any_names, narrow
 from rig.toolbox.rules import is_match
 from rig.toolbox.schemas import as_python
@@ -292,14 +291,6 @@ def test_patterns_mean_the_same_to_all(pattern: str, fitting: list[str], others:
         assert bool(re.fullmatch(canonical(pattern)[1:-1], text)) is is_fitting
         assert bool(re.fullmatch(canonical(canonical(pattern))[1:-1], text)) is is_fitting
         assert is_match(as_python(pattern), text, whole=False) is is_fitting
-        assert (
-            bool(
-                re.fullmatch(
-                    canonical(pattern, json_text_of)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]
-                )
-            )
-            is is_fitting
-        )
 
 
 @pytest.mark.parametrize(

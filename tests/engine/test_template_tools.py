@@ -1,7 +1,6 @@
 """Templates render what transformers renders, with declarations, calls and results."""
 
 import json
-import os
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -10,13 +9,14 @@ from typing import Any
 import jinja2
 import jinja2.sandbox
 import pytest
+from native_templates import REAL
+from public_data import public
 
 from rig.engine.core.template import ChatMessage, ChatTemplate, TemplateError, ToolCall
 from rig.errors import RigError
 
-FOLDER = Path(os.environ.get("RIG_CHAT_TEMPLATES", "there-are-none"))
-TEMPLATES = sorted(FOLDER.glob("*.jinja"))
-real = pytest.mark.skipif(not TEMPLATES, reason="no folder of chat templates; set RIG_CHAT_TEMPLATES")
+_, real = public("RIG_CHAT_TEMPLATES")
+TEMPLATES = sorted(REAL.values())
 
 TOOLS: list[dict[str, Any]] = [
     {

@@ -7,8 +7,9 @@ import pytest
 
 from rig import methods
 from rig.errors import RigError
-from rig.methods.base import Checked, Loaded, Method, Option, Setup
+from rig.methods.base import Checked, Loaded, Method, Option
 from rig.metrics import Declaration
+from rig.solutions.setup import SolutionSetup
 
 
 @pytest.mark.parametrize(
@@ -81,7 +82,7 @@ def test_who_offers_nothing_more_stays_as_it_is() -> None:
     assert method.declaration_of([]) is method.declaration
     assert method.check(Path("here")) is None
     assert (method.knowing, method.holds_responses, setup.has_world, setup.is_recorded) == ({}, *[False] * 3)
-    assert setup.path(None, [], None) is setup.searched(None, [], None) is setup.solution(None, [], None)
+    assert setup.path(None, [], None) is None
     with pytest.raises(RigError, match="the method plain has no world"):
         setup.simulator  # noqa: B018
     with pytest.raises(RigError, match="the method plain reads no tasks from files"):
@@ -94,7 +95,7 @@ def test_worlds_and_searches_are_offered_by_those_that_have_them() -> None:
         setup = method.ready({option.name: option.default for option in method.options})
         if setup.has_world:
             worlds.add(name)
-        if type(setup).searched is not Setup.searched:
+        if isinstance(setup, SolutionSetup) and type(setup).searched is not SolutionSetup.searched:
             searches.add(name)
     assert (worlds, searches) == ({"tooltalk", "dynamic"}, {"tooleval"})
 

@@ -11,9 +11,10 @@ from rig.calls import Call, ExecutedCall, Outcome
 from rig.errors import RigError
 from rig.methods.scripted import Scripted
 from rig.models import Prediction
-from rig.rescore.reexecute import Effect, effects, effects_of
+from rig.rescore.reexecute import effects, effects_of
 from rig.store import Runs
 from rig.tasks import PlayedTurn, Step
+from rig.toolbox.diff import Effect
 
 
 def did(*calls: Call, turn: int = 1, compat: bool = False) -> list[Effect]:

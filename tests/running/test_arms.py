@@ -82,25 +82,18 @@ def test_types_of_the_kv_cache_are_arms(place: Path, write_gguf: WriteGguf) -> N
         _arms(place, "oracle", kv=("f16", "q8_0"), flash_attention="off")
 
 
-def test_grammars_are_arms_and_one_of_them_has_no_engine(place: Path, write_gguf: WriteGguf) -> None:
+def test_grammars_are_arms(place: Path, write_gguf: WriteGguf) -> None:
     arms = _arms(
         place,
         write_gguf("tiny.gguf"),
         grammar=("json", "strict", "none"),
-        grammar_engine=("llguidance", "outlines_core"),
     )
     assert _names(arms) == [
-        "tiny grammar=json grammar-engine=llguidance",
-        "tiny grammar=json grammar-engine=outlines_core",
-        "tiny grammar=strict grammar-engine=llguidance",
-        "tiny grammar=strict grammar-engine=outlines_core",
+        "tiny grammar=json",
+        "tiny grammar=strict",
         "tiny grammar=none",
     ]
-    assert arms[3].load.args[1] == EngineSettings(grammar="strict", grammar_engine="outlines_core")
-    [arm] = _arms(place, write_gguf("tiny.gguf"), grammar=("none",), parameter_order=("free",))
-    assert (arm.name, arm.load.args[1]) == ("tiny", EngineSettings(grammar="none"))
-    with pytest.raises(RigError, match="outlines_core cannot take --parameter-order free"):
-        _arms(place, "oracle", grammar_engine=("outlines_core",), parameter_order=("free",))
+    assert arms[1].load.args[1] == EngineSettings(grammar="strict")
 
 
 def test_arms_that_share_weights_follow_one_another(place: Path, write_gguf: WriteGguf) -> None:

@@ -61,20 +61,6 @@ def test_an_option_of_the_table_is_whole(option: Option) -> None:
     assert read(context, option.start) == option.start
 
 
-def test_of_what_has_no_effect_there_is_one_arm() -> None:
-    options = Options(
-        models=("a",), grammar=("none", "json"), parameter_order=("fixed", "free"), temperature=(0.0, 0.5)
-    )
-    assert list(options.engines()) == [
-        "temperature=0 grammar=none",
-        "temperature=0 grammar=json parameter-order=fixed",
-        "temperature=0 grammar=json parameter-order=free",
-        "temperature=0.5 grammar=none",
-        "temperature=0.5 grammar=json parameter-order=fixed",
-        "temperature=0.5 grammar=json parameter-order=free",
-    ]
-
-
 def test_every_option_of_the_engine_is_in_its_settings() -> None:
     assert {option.field for option in OF_ENGINE.values()} == set(EngineOptions.__dataclass_fields__)
     [settings] = Options(flash_attention="on", kv=("q8_0",), threads=3).engines().values()

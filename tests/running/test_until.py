@@ -117,7 +117,7 @@ def test_an_arm_is_dropped_as_soon_as_its_loss_is_shown_and_the_others_go_on(sto
 def test_models_that_come_again_stay_loaded_if_there_is_room(
     store: Path, has_room: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rig.engine.has_room", lambda path: has_room)
+    monkeypatch.setattr("rig.schemes.ArmWeights.has_room", lambda _weights: has_room)
     loaded: list[int] = []
     models = [Closing(i, loaded) for i in range(3)]
     events = small_talks.play(plan(store, *[each.load for each in models]))
@@ -130,7 +130,7 @@ def test_models_that_come_again_stay_loaded_if_there_is_room(
 
 
 def test_a_model_that_is_decided_on_makes_room(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rig.engine.has_room", lambda path: True)
+    monkeypatch.setattr("rig.schemes.ArmWeights.has_room", lambda _weights: True)
     loaded: list[int] = []
     models = [Closing(0, loaded), Closing(1, loaded, LATE), Closing(2, loaded)]
     open_then: list[list[bool]] = []

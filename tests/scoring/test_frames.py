@@ -282,8 +282,8 @@ def test_a_measure_is_named_as_it_is_read(name: str, threshold: float | None) ->
 @pytest.mark.parametrize("threshold", [0.0, -0.5, 1.01, float("nan"), float("inf")])
 def test_thresholds_that_make_no_sense(threshold: float) -> None:
     with pytest.raises(RigError, match="above 0 and at most 1"):
-        NamedMeasure("minilm").at(threshold)
-    with pytest.raises(RigError, match="exact knows only equal and different"):
+        NamedMeasure.parse(f"minilm@{threshold}")
+    with pytest.raises(RigError, match="exact has no degrees"):
         load("exact@0.5")
 
 

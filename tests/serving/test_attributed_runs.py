@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from rig.calls import Call
-from rig.displays.summary import attribution_lines
+from rig.displays.summary import note_lines
 from rig.engine.formats.base import Reading
-from rig.serving import in_short
 from rig.serving.attribution import _changed, _Evidence, _lost, _Message
+from rig.serving.notes import as_note, in_short
 
 TOLD: dict[str, Any] = {
     "reference": "a",
@@ -30,9 +30,9 @@ TOLD: dict[str, Any] = {
 
 
 def test_causes_are_a_table_by_turns() -> None:
-    lines = list(attribution_lines([("http://127.0.0.1:80", TOLD), ("a", None)]))
+    lines = list(note_lines([("http://127.0.0.1:80", {"attribution": as_note(TOLD)}), ("a", {})]))
     assert lines[0] == (
-        "http://127.0.0.1:80 is not faithful to a: 20 of 24 turns alike;"
+        "http://127.0.0.1:80: not faithful to a: 20 of 24 turns alike;"
         " differing: prompt 2, chance 1, 1 follow"
     )
     assert lines[1].split() == ["differing", "all", "turn", "1", "turn", "3"]

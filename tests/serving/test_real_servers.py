@@ -23,7 +23,8 @@ from real_servers import (
 )
 from terminals import RIG, Terminal
 
-from rig.serving import FAITHFUL, in_short
+from rig.serving import FAITHFUL
+from rig.serving.notes import in_short
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
 
@@ -90,7 +91,7 @@ def test_the_same_library_behind_a_server_is_faithful(taught_tools: Path, tmp_pa
 
 def attributions(store: Path) -> list[dict[str, Any]]:
     with sqlite3.connect(store) as database:
-        query = "SELECT attribution FROM arms WHERE attribution IS NOT NULL ORDER BY position"
+        query = "SELECT notes -> 'attribution' FROM arms WHERE notes IS NOT NULL ORDER BY position"
         return [json.loads(text) for (text,) in database.execute(query)]
 
 

@@ -12,11 +12,9 @@ import pytest
 import small_talks
 from sqlite_utils import Database
 
-from rig.methods.scripted import Scripted
 from rig.metrics import TASKS
 from rig.store import Runs, RunWriter, StoreError, check_writable
 from rig.store.connect import backup, connect_for_writing, transaction
-from rig.store.schema import KNOWN
 
 
 def _text(path: Path) -> None:
@@ -28,11 +26,10 @@ def _other_database(path: Path) -> None:
         database.table("stars").insert({"name": "Vega"})
 
 
-def _newer(path: Path) -> None:
+def _other_version(path: Path) -> None:
     connect_for_writing(path).close()
     with closing(Database(path)) as database:
-        entry = {"migration_set": "rig.runs", "name": "m999_future", "applied_at": "then"}
-        database.table("_sqlite_migrations").insert(entry)
+        database.execute("PRAGMA user_version = 7")
 
 
 def _directory(path: Path) -> None:
@@ -47,8 +44,8 @@ def _truncated(path: Path) -> None:
 
 BAD: list[tuple[Callable[[Path], None], str]] = [
     (_text, "not a database"),
-    (_other_database, "not one of runs"),
-    (_newer, "newer rig"),
+    (_other_database, "not a run store"),
+    (_other_version, "has version 7 of the run store, and this rig reads version 1; use the rig"),
     (_directory, "directory"),
     (_truncated, "malformed"),
 ]
@@ -137,21 +134,6 @@ def test_closing_leaves_one_file(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["runs.sqlite"]
 
 
-def test_a_store_of_an_older_rig_is_migrated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from rig.store import connect, schema
-
-    path = tmp_path / "runs.sqlite"
-    small_talks.play(small_talks.plan(path, small_talks.oracle()))
-    migrations = schema.Migrations("rig.runs")
-    migrations(name="m001_runs")(schema.MIGRATIONS.pending(Database(memory=True))[0].fn)
-    migrations(name="m002_notes")(lambda database: database.table("notes").create({"text": str}) and None)
-    monkeypatch.setattr(connect, "MIGRATIONS", migrations)
-    monkeypatch.setattr(connect, "KNOWN", KNOWN | {"m002_notes"})
-    with Runs.open(path) as runs:
-        assert "notes" in runs._database.table_names()
-        assert [run.id for run in runs.all()] == ["abcde"]
-
-
 def test_many_processes_may_create_a_store_at_once(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
     faults: list[BaseException] = []
@@ -194,34 +176,6 @@ def test_a_full_disk_is_said_in_one_line(tmp_path: Path) -> None:
             writer.note(0, "failure", "reason" * 100_000)
 
 
-RECIPES: dict[str, tuple[dict[str, object], list[str]]] = {
-    "one suite": ({"suite": "hard", "conversations": None}, ["hard"] * 3),
-    "all suites": ({"suite": "all", "conversations": None}, ["easy", "hard", "hard"]),
-    "a directory": ({"suite": "all", "conversations": "/somewhere/mine"}, ["mine"] * 3),
-    "ToolTalk's": ({"suite": "easy", "conversations": "/ToolTalk/data/tooltalk"}, ["hard"] * 3),
-    "unknown": ({}, [""] * 3),
-}
-
-
-@pytest.mark.parametrize(("recipe", "suites"), RECIPES.values(), ids=RECIPES)
-def test_conversations_of_earlier_runs_learn_their_suite_from_the_settings(
-    tmp_path: Path, recipe: dict[str, object], suites: list[str]
-) -> None:
-    path = tmp_path / "runs.sqlite"
-    small_talks.play(small_talks.plan(path, small_talks.oracle(), recipe=recipe))
-    with closing(Database(path)) as database, database.conn:
-        database.execute("UPDATE conversations SET name = 'Alarm-easy' WHERE name = 'alarms'")
-        for view in database.view_names():
-            database.execute(f"DROP VIEW {view}")
-        database.execute("ALTER TABLE conversations DROP COLUMN suite")
-        database.execute("DELETE FROM _sqlite_migrations WHERE name = 'm003_suites'")
-    for _ in range(2):
-        with Runs.open(path) as runs:
-            found = runs._database.query("SELECT suite FROM conversations ORDER BY position")
-            assert [row["suite"] for row in found] == suites
-            assert {row["suite"] for row in runs.view("conversation_scores", runs.get("abcde"))} == {*suites}
-
-
 def test_the_suite_of_a_conversation_is_stored(tmp_path: Path) -> None:
     from dataclasses import replace
 
@@ -234,33 +188,6 @@ def test_the_suite_of_a_conversation_is_stored(tmp_path: Path) -> None:
         assert [score.suite for score in runs.scores(run)] == [None]
         [score] = runs.suite_scores(run)
     assert (score.suite, score.counts[TASKS]) == ("mine", 3)
-
-
-def test_predictions_of_earlier_runs_have_no_token_boundaries(tmp_path: Path) -> None:
-    path = tmp_path / "runs.sqlite"
-    small_talks.play(small_talks.plan(path, Scripted(small_talks.erratic)))
-    with closing(Database(path)) as database, database.conn:
-        for column in ("token_chars", "token_forced"):
-            database.execute(f"ALTER TABLE predictions DROP COLUMN {column}")
-        database.execute("DELETE FROM _sqlite_migrations WHERE name = 'm007_tokens'")
-    with Runs.open(path) as runs:
-        turns = runs.transcript(runs.get("abcde"), "alarms").turns.values()
-        predictions = [step.prediction for turn in turns for step in turn.steps]
-    assert any(prediction.token_ids for prediction in predictions)
-    assert {prediction.token_chars + prediction.token_forced for prediction in predictions} == {()}
-
-
-def test_predictions_of_earlier_runs_were_not_salvaged(tmp_path: Path) -> None:
-    path = tmp_path / "runs.sqlite"
-    small_talks.play(small_talks.plan(path, small_talks.oracle()))
-    with closing(Database(path)) as database, database.conn:
-        database.execute("DROP VIEW salvaged")
-        database.execute("ALTER TABLE predictions DROP COLUMN salvage")
-        database.execute("DELETE FROM _sqlite_migrations WHERE name = 'm006_salvage'")
-    with Runs.open(path) as runs:
-        [*turns] = runs.transcript(runs.get("abcde"), "alarms").turns.values()
-        assert {step.prediction.salvage for turn in turns for step in turn.steps} == {""}
-        assert list(runs._database.query("SELECT * FROM salvaged")) == []
 
 
 def _left_log(path: Path, folder: Path) -> None:

@@ -183,9 +183,8 @@ def test_a_damaged_store_is_one_line(tmp_path: Path, rig: Rig) -> None:
         "UPDATE predictions SET token_ids = '{'",
         "UPDATE predictions SET executed = '[]' WHERE kind = 'call'",
         "UPDATE predictions SET raw = CAST(x'ff80' AS TEXT)",
-        "DROP TABLE _sqlite_migrations",
-        "DELETE FROM _sqlite_migrations WHERE rowid > 1",
-        "ALTER TABLE _sqlite_migrations RENAME COLUMN name TO nabe",
+        "PRAGMA user_version = 2",
+        "PRAGMA application_id = 0",
         "DROP TABLE turns",
     ],
 )

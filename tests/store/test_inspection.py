@@ -48,19 +48,6 @@ def test_what_rig_does_not_write_is_refused_in_one_line(store: Path, tmp_path: P
         pass
 
 
-def test_every_prefix_of_the_migrations_makes_a_store_that_is_read(tmp_path: Path) -> None:
-    from rig.store.schema import MIGRATIONS
-
-    with Database(memory=True) as empty:
-        names = [migration.name for migration in MIGRATIONS.pending(empty)]
-    for number, name in enumerate(names[1:]):
-        path = tmp_path / f"{number}.sqlite"
-        with closing(Database(path)) as database:
-            MIGRATIONS.apply(database, stop_before=name)
-        with Runs.open(path) as runs:
-            assert runs.all() == []
-
-
 def test_views_and_tables_of_the_owner_stay_and_are_not_read(store: Path) -> None:
     with closing(sqlite3.connect(store)) as database:
         database.executescript(

@@ -23,9 +23,9 @@ def built_llama_server() -> Path:
     """The program, built if it is not there yet. Skips the test where it cannot be."""
     import llama_cpp
 
-    source = Path(os.environ.get("RIG_LLAMA_CPP", "none")) / "vendor" / "llama.cpp"
-    if not (source / "tools" / "server").is_dir():
-        pytest.skip("RIG_LLAMA_CPP names no source distribution of llama-cpp-python")
+    if not (place := os.environ.get("RIG_LLAMA_CPP")):
+        pytest.skip("RIG_LLAMA_CPP is not set")
+    source = Path(place) / "vendor" / "llama.cpp"
     tools = [shutil.which(name) for name in ("g++", "cmake")]
     if not all(tools):
         pytest.skip("there is no compiler: building llama-server needs g++ and cmake")

@@ -10,8 +10,11 @@ from typing import Any
 from rig.calls import Call
 from rig.models import ToolDoc
 
-FOLDER = Path(os.environ.get("RIG_CHAT_TEMPLATES", "there-are-none"))
-REAL = {path.stem: path for path in sorted(FOLDER.glob("*.jinja"))}
+REAL = {
+    path.stem: path
+    for folder in filter(None, [os.environ.get("RIG_CHAT_TEMPLATES")])
+    for path in sorted(Path(folder).glob("*.jinja"))
+}
 """Public templates of models, where there are any."""
 
 

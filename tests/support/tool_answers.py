@@ -1,18 +1,15 @@
 """Small solutions, raw answers and public data of ToolBench, for tests."""
 
 import json
-import os
-from pathlib import Path
 from typing import Any
 
-import pytest
+from public_data import public
 
 from rig.solutions.solution import Node, Solution, begun, chain_of, counted, tool_node
 
 TOOL = {"name": "clock", "description": "The time.", "parameters": {"type": "object", "properties": {}}}
 
-PUBLIC = Path(os.environ.get("RIG_TOOLEVAL", "/nonexistent"))
-needs_public_data = pytest.mark.skipif(not PUBLIC.is_dir(), reason="RIG_TOOLEVAL names no ToolBench data")
+PUBLIC, needs_public_data = public("RIG_TOOLEVAL")
 
 
 def finish(words: str = "It is noon.", kind: str = "give_answer") -> str:

@@ -431,6 +431,7 @@ BOMBS: dict[str, Callable[[], Any]] = {
 _PROGRAM = """
 import json, resource, sys, time
 from pathlib import Path
+from benchmarks.memory import peak_memory
 from rig.documents import DocumentPart
 from rig.engine.grammar.schema import narrow
 from rig.errors import RigError
@@ -448,7 +449,7 @@ for line in sys.stdin:
     except RigError as error:
         assert "\\n" not in str(error)
     took = time.process_time() - began
-    print(json.dumps([name, took, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10]), flush=True)
+    print(json.dumps([name, took, peak_memory() >> 20]), flush=True)
 """
 
 

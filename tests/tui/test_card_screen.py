@@ -17,6 +17,7 @@ from textual.pilot import Pilot
 from rig.displays.card import Card
 from rig.paths import DEMO
 from rig.replay.player import Player
+from rig.serving.notes import as_note
 from tui.app import RigApp
 from tui.live.layout import plain
 from tui.live.live_run import Replay
@@ -89,14 +90,15 @@ async def test_it_says_in_which_turns_a_server_answers_otherwise_and_why(
     ]
     told = {"reference": "a", "alike": 5, "follows": 0, "others": 0, "causes": causes}
     with closing(sqlite3.connect(store)) as database, database:
-        database.execute("UPDATE arms SET attribution = ? WHERE position = 1", (json.dumps(told),))
+        notes = json.dumps({"attribution": as_note(told)})
+        database.execute("UPDATE arms SET notes = ? WHERE position = 1", (notes,))
     screen = begin(store)
     async with RigApp(screen).run_test(size=size) as pilot:
         card = await asked_for(pilot, screen)
         assert "not faithful to a: 5 of 8 turns alike" in screen.state.arms[1].evidence
         await pilot.pause()
         lines = plain(card.query_one("#card", Lines).lines).splitlines()
-    (row,) = (number for number, line in enumerate(lines) if "is not faithful to a: 5 of 8" in line)
+    (row,) = (number for number, line in enumerate(lines) if "not faithful to a: 5 of 8" in line)
     assert lines[row + 1].split() == ["differing", "all", "turn", "1", "turn", "3"]
     assert lines[row + 2].split()[:4] == ["prompt", "2", "1", "1"]
     assert lines[row + 3].split()[:4] == ["chance", "1", "-", "1"]

@@ -158,7 +158,7 @@ def test_tokens_beyond_what_anybody_reads_are_counted(tmp_path: Path) -> None:
     assert "more tokens" not in plain(found.page(View.TOKENS, 100, full=True))
 
 
-def test_tokens_of_an_older_run_and_of_none(store: Path, hostile: Path) -> None:
+def test_tokens_without_their_texts_and_of_none(store: Path, hostile: Path) -> None:
     old = text(RecordCursor(record(hostile, arm=0)), View.TOKENS)
     assert "tokens of each step" in old
     found = RecordCursor(record(hostile, arm=0))

@@ -243,7 +243,7 @@ def test_what_a_file_was_calibrated_on_is_not_compared(
         done = rig("compare", "latest", *more)
         assert done.code == 2
         assert "tiny-q4_k_m-hidden was calibrated on 1 conversation" in done.err
-        assert f"({tasks[0].name}); play others, such as `rig run --part comparison`" in done.err
+        assert f"({tasks[0].name}); play others, such as `rig run --without calibration`" in done.err
     for listing, what in (
         (("leaderboard",), "it is ranked by"),
         (("history", "tiny-q4_k_m-hidden"), "it played"),

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 
-from rig import events, serving
+from rig import events
 from rig.calls import CallPlace, StepPlace
 from rig.displays import signs
 from rig.displays.compare import evidence_line
@@ -19,7 +19,7 @@ from rig.displays.texts import clip
 from rig.events import ArmInfo, Event, Speed, Where
 from rig.limits import cut_off
 from rig.metrics import UNDECLARED, Counts, Declaration
-from rig.store import Cell, StoredArm
+from rig.store import Cell, StoredArm, last_note
 from tui.live.layout import LENGTHS, LiveTranscript, NoticeLine
 from tui.text.lines import Span, Tint
 
@@ -243,7 +243,7 @@ class RunState:
                 state = self.arm(arm.position)
                 state.counts, state.speed = arm.counts, arm.speed
                 state.evaluated = not arm.not_evaluated
-                state.evidence = arm.decided or (serving.in_short(arm.attribution) if arm.attribution else "")
+                state.evidence = arm.decided or last_note(arm.notes)
                 state.answers = max((limit.answers for limit in arm.limits), default=0)
                 state.cuts = Counter({limit.option: limit.cut for limit in arm.limits if limit.cut})
         for cell in event.cells:

@@ -16,8 +16,9 @@ from rig.calls import JsonObject
 from rig.displays.signs import CURSOR
 from rig.displays.transcript import transcript_json
 from rig.events import Where
-from rig.rescore.reexecute import Effects, effects_of
+from rig.rescore.reexecute import effects_of
 from rig.store import Transcript
+from rig.toolbox.diff import Effects
 from tui.live.layout import plain
 from tui.screens import keys
 from tui.screens.base import PagedScreen, RigScreen, WriteScreen

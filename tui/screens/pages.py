@@ -20,9 +20,9 @@ from rig.displays.card import Card
 from rig.displays.compare import MARKS, groups_text, mark
 from rig.displays.signs import Glyph
 from rig.displays.table import ends, short_names
-from rig.displays.transcript import QUESTION, question_text
 from rig.errors import RigError
 from rig.rescore.adjudication import Adjudication, Unsettled
+from rig.rescore.question import QUESTION, question_text
 from rig.store import Runs
 from tui.screens import keys
 from tui.screens.base import PagedScreen

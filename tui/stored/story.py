@@ -18,7 +18,7 @@ from rig.displays.steps import Called, Failed, Lengths, Replied, Returned, TurnH
 from rig.errors import counted
 from rig.events import Speed, Where
 from rig.models import Prediction, Usage
-from rig.rescore.reexecute import Effect, Effects
+from rig.toolbox.diff import Effect, Effects
 from tui.stored.record import Record, StepRecord
 from tui.text.lines import Line, Span, Tint, columns_in_sight, fit, inert, inert_line, side_by_side
 from tui.text.page_writer import FULL, PageWriter, json_spans, verdict_lines, word_spans
@@ -271,7 +271,7 @@ def write_tokens(page: PageWriter, step: StepRecord) -> None:
     forced = prediction.usage.forced_tokens
     page.title(counted(len(tokens), "token"), (f"  {forced} forced by the grammar", Tint.MUTED))
     if len(prediction.token_forced) != len(tokens):
-        page.note("which these are, and the characters of each, is not stored: the run is of an older rig")
+        page.note("which these are, and the characters of each, is not stored")
     else:
         page.gap()
         # A span for each run of tokens with the same tint.

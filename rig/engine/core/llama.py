@@ -95,6 +95,7 @@ class LlamaModel:
         if not self.pointer:
             raise _refusal(f"{path}: llama.cpp cannot load it: {_first_error()}")
         self.path = path
+        self.tensor_library_name = "numpy"  # as Outlines' models say it
         self.placement = placement
         self._users = 1
         self.vocab = C.llama_model_get_vocab(self.pointer)

@@ -1,6 +1,7 @@
 """Everything about generation that a user can set. All of it is part of an arm's fingerprint."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, NamedTuple
 
@@ -43,9 +44,6 @@ def kv_types(text: str) -> tuple[str, str]:
             )
     return types
 
-
-DRAFTS = ("none", "sibling", "lookup")
-"""Where drafts can come from besides a model."""
 
 THREADS_A_CORE = 4
 """The most threads per core. llama.cpp's wait for each other hundreds of times a token; many take minutes."""
@@ -194,6 +192,12 @@ class EngineSettings(EngineOptions):
     prompts: tuple[Request, ...] = field(default=(), compare=False, repr=False)
     """The requests that the context must have room for where `n_ctx` is `AUTO`."""
 
+    @classmethod
+    def of(cls, options: EngineOptions, prompts: Sequence[Request] = ()) -> "EngineSettings":
+        """Return the settings of these options; `prompts` are the requests that size the context."""
+        chosen = {name: getattr(options, name) for name in EngineOptions.__dataclass_fields__}
+        return cls(**chosen, prompts=tuple(prompts))
+
     @property
     def rope(self) -> Rope:
         """How positions are scaled."""
@@ -216,11 +220,6 @@ class EngineSettings(EngineOptions):
         """Whether keys, and whether values, are quantized."""
         keys, values = (name not in ("f16", "bf16") for name in self.kv_types)
         return keys, values
-
-    @property
-    def draws(self) -> bool:
-        """Whether tokens may be chosen at random; only the file tells what its author recommends."""
-        return self.temperature > 0 or self.sampling not in (None, "greedy")
 
     def check(self) -> None:
         """Raise RigError for settings that contradict each other, and for values that make no sense here."""
@@ -256,10 +255,4 @@ class EngineSettings(EngineOptions):
         if self.n_threads > most:
             raise RigError(
                 f"--threads {self.n_threads}: more than {most} would only wait for each other here"
-            )
-        is_free = self.parameter_order == "free" and self.grammar != "none"
-        if is_free and self.grammar_engine == "outlines_core":
-            raise RigError(
-                "--grammar-engine outlines_core cannot take --parameter-order free: its regular expression"
-                " would have to list every order, up to 13,700 for a tool of 7 parameters; use llguidance"
             )

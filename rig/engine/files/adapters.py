@@ -4,7 +4,7 @@ Only headers are read: llama.cpp would say less, and only when it loads the adap
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -170,3 +170,8 @@ class Adapter:
 def named(model: str, adapter: Adapter | None) -> str:
     """Return the name of a model with an adapter."""
     return model if adapter is None else f"{model}+{adapter.name}"
+
+
+def adapters_of(texts: Sequence[str]) -> tuple[Adapter | None, ...]:
+    """Return the adapters of `--lora`, each once; None stands for no adapter. Raises RigError."""
+    return tuple(dict.fromkeys(map(Adapter.parse, texts)))

@@ -338,7 +338,7 @@ class ObjectFormat(AnswerFormat):
     """One JSON object on one line: the arguments of the only function."""
 
     name = "object"
-    version = "2"
+    version = "1"
 
     def __init__(self, tools: tuple[ToolDoc, ...], grammar: GrammarArm, template: ChatTemplate) -> None:
         super().__init__(tools, grammar, template)

@@ -188,9 +188,8 @@ class Native:
         return tuple(lines)
 
     def as_json(self) -> JsonObject:
-        """Return all that can change an answer. Rare fields are left out if empty, as in older runs."""
-        hidden = {"faults", *(() if self.reply_tool else ("reply_tool",))}
-        return {name: value for name, value in asdict(self).items() if name not in hidden}
+        """Return all that can change an answer."""
+        return {name: value for name, value in asdict(self).items() if name != "faults"}
 
 
 @lru_cache(maxsize=32)

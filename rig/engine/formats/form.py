@@ -17,7 +17,7 @@ from rig.engine.formats.probe import MARKER, Probe
 from rig.engine.formats.reader import NAME, CallReader, NotRead
 from rig.engine.formats.salvage import AnswerError, check_unicode
 from rig.engine.formats.shape import HOLES, ID, INDEX
-from rig.engine.grammar.language import Arguments, Language, Maybe, Pattern, RegexText, Tags, spelling_in
+from rig.engine.grammar.language import Arguments, Language, Maybe, Pattern, RegexText
 from rig.engine.grammar.schema import SchemaError
 from rig.engine_options import GrammarArm, LeakedCalls, ThinkingArm
 from rig.errors import RigError
@@ -315,14 +315,9 @@ def _native(settings: EngineSettings, template: ChatTemplate) -> FormatChoice | 
         ) from error
     if name == "auto" and not native.is_supported:
         return f"{no_tools}: it answers in rig's form"
-    style = native.shape.arguments
-    is_tagged = isinstance(style, Tags) and not style.quoted
-    # Texts in tags were read otherwise in version 1, and unions in unions written otherwise in 2; names
-    # without quotes could have no spaces in version 1.
-    version = 3 if is_tagged else 2 if spelling_in(style).bare_keys else NativeFormat.version
     form = NativeFormat.name if name == "auto" else name
     fingerprint = {
-        "prompt_format": f"{form}-{version}",
+        "prompt_format": f"{form}-{NativeFormat.version}",
         "native_format": native.as_json(),
         "several_calls": settings.several_calls,
         "tool_choice": settings.tool_choice,

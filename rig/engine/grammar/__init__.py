@@ -1,4 +1,4 @@
-"""Which tokens may come next: the arms of `--grammar`, and the engines that enforce them."""
+"""Which tokens may come next: the arms of `--grammar`, and what enforces them."""
 
 from importlib.metadata import version
 from typing import TYPE_CHECKING
@@ -7,52 +7,37 @@ from rig.calls import JsonObject
 from rig.engine.core.settings import EngineSettings
 from rig.engine.grammar import patterns, schema
 from rig.engine.grammar.language import BETWEEN_ITEMS, BETWEEN_KEY_AND_VALUE, FreeGrammar, Grammar
-from rig.models import Notify
-from rig.paths import cache_directory
 
 if TYPE_CHECKING:  # answer formats can be listed without loading a model library
     from rig.engine.core.llama import LlamaModel
     from rig.engine.core.tokenizer import Tokenizer
 
 
-def make_grammar(
-    model: "LlamaModel", tokenizer: "Tokenizer", settings: EngineSettings, notify: Notify
-) -> Grammar:
-    """Make the grammar for these settings. `notify` gets a line if compiling takes long."""
+def make_grammar(model: "LlamaModel", tokenizer: "Tokenizer", settings: EngineSettings) -> Grammar:
+    """Make the grammar for these settings."""
     if settings.grammar == "none":
         return FreeGrammar(tokenizer)
-    if settings.grammar_engine == "outlines_core":
-        from rig.engine.grammar.outlines_core import OutlinesCoreGrammar
-
-        return OutlinesCoreGrammar(tokenizer, cache_directory() / "grammars", notify)
     from rig.engine.grammar.llguidance import LLGuidanceGrammar
 
-    return LLGuidanceGrammar(model, tokenizer, free_order=settings.parameter_order == "free")
+    return LLGuidanceGrammar(model, tokenizer)
 
 
 def remark(settings: EngineSettings) -> str:
     """Return what a person should know about the grammar before a run; empty for the default one."""
     if settings.grammar == "none":
         return "no grammar; answers are salvaged"
-    parts = [
-        *(["formats are enforced"] if settings.grammar == "strict" else []),
-        *([f"by {settings.grammar_engine}"] if settings.grammar_engine != "llguidance" else []),
-        *(["parameters in any order"] if settings.parameter_order == "free" else []),
-    ]
-    return f"grammar {settings.grammar}: {', '.join(parts)}" if parts else ""
+    return "grammar strict: formats are enforced" if settings.grammar == "strict" else ""
 
 
 def fingerprint(settings: EngineSettings, salvage_rules: str) -> JsonObject:
     """Return the part of the grammar that can change an answer, or the salvage rules without a grammar."""
     if settings.grammar == "none":
         return {"grammar": "none", "salvage_rules": salvage_rules}
-    engine = settings.grammar_engine
     return {
         "grammar": settings.grammar,
         "grammar_rules": schema.RULES,
         **({"grammar_formats": patterns.version()} if settings.grammar == "strict" else {}),
-        "grammar_engine": f"{engine} {version(engine)}",
+        "grammar_engine": f"llguidance {version('llguidance')}",
         "grammar_front": f"outlines {version('outlines')}",
         "grammar_separators": [BETWEEN_ITEMS, BETWEEN_KEY_AND_VALUE],
-        "parameter_order": settings.parameter_order,
     }

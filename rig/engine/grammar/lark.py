@@ -1,11 +1,8 @@
 """What a model may write as a Lark grammar for llguidance: thoughts, words, calls between markers, values.
 
-llguidance's own way to write JSON fixes the order of an object's properties, and leaves out some numbers
-between bounds, such as 0.1 between 0 and 0.15. Here an object whose properties may come in any order is a
-walk over the sets of names that are still to come: one rule for each set, so that no name comes twice and no
-required one is left out. Where objects can stand side by side, all are written here and none in llguidance's
-way: its lexer takes the longest piece that begins like the text, and would lose objects that are cut into
-other pieces.
+llguidance's own way to write JSON leaves out some numbers between bounds, such as 0.1 between 0 and 0.15.
+Where objects can stand side by side, all are written here and none in llguidance's way: its lexer takes the
+longest piece that begins like the text, and would lose objects that are cut into other pieces.
 
 Markers that are special tokens of a model's file are written as such, because text never passes for them;
 others are text. Words continue until the trigger, which llguidance's lexer finds at any boundary between
@@ -24,7 +21,6 @@ from rig.engine.grammar.language import (
     CDATA,
     UNSAFE,
     Arguments,
-    ConstraintError,
     Language,
     Maybe,
     Part,
@@ -52,10 +48,6 @@ from rig.engine.grammar.patterns import (
     word,
 )
 
-MOST_PROPERTIES = 10
-"""They make 2^10 sets of names; each further property doubles that."""
-MOST_RULES = 20_000
-"""The most rules of a whole grammar: some 30 tools of 10 parameters each."""
 _BARE_NAME = "[A-Za-z0-9_.-]{1,200}"
 """A name without quotes, in an object whose names are not declared."""
 _PYTHON_TEXT = (
@@ -77,15 +69,11 @@ _GAP = r"/[ \n]{1,4}/"
 """White space that may follow thoughts where calls are required."""
 
 
-def grammar(language: Language, specials: Mapping[str, int], *, free_order: bool) -> str:
-    """Return the grammar of a language. `specials` are the file's special tokens by spelling.
-
-    With `free_order`, properties may come in any order, except in the outermost objects, which are the form
-    of an answer. Raises ConstraintError for an object with too many properties for any order.
-    """
-    writer = _Writer(spelling_of(language), specials, free_order=free_order)
+def grammar(language: Language, specials: Mapping[str, int]) -> str:
+    """Return the grammar of a language. `specials` are the file's special tokens by spelling."""
+    writer = _Writer(spelling_of(language), specials)
     if language.schema is not None:
-        return writer.written(writer.value(language.schema, outermost=True))
+        return writer.written(writer.value(language.schema))
     writer.add("ANY", _ANY)
     return writer.written(writer.answer(language))
 
@@ -117,8 +105,7 @@ class _Property(NamedTuple):
 class _Writer:
     """Collects the rules of a grammar whose values share one spelling."""
 
-    def __init__(self, spelling: Spelling, specials: Mapping[str, int], *, free_order: bool) -> None:
-        self.free_order = free_order
+    def __init__(self, spelling: Spelling, specials: Mapping[str, int]) -> None:
         self._spelling = spelling
         self._is_json = spelling.is_json and not spelling.ascii
         self._between = literal(spelling.between_items)
@@ -134,12 +121,7 @@ class _Writer:
         return "\n".join([f"start: {start}", *self._rules, ""])
 
     def add(self, name: str, body: str) -> None:
-        """Add a rule. Raises ConstraintError if there are too many."""
-        if len(self._rules) >= MOST_RULES:
-            raise ConstraintError(
-                f"--parameter-order free needs more than {MOST_RULES} rules for these tools;"
-                " use --parameter-order fixed, or offer fewer tools"
-            )
+        """Add a rule."""
         self._rules.append(f"{name}: {body}")
 
     def fresh(self, kind: str) -> str:
@@ -147,15 +129,15 @@ class _Writer:
         self._fresh += 1
         return f"{kind}{self._fresh}"
 
-    def value(self, schema: JsonObject, *, outermost: bool = False) -> str:
+    def value(self, schema: JsonObject) -> str:
         """Return the name of a value's rule, adding the rule if needed; equal schemas share one."""
-        key = json.dumps([schema, outermost])
+        key = json.dumps(schema)
         if key not in self._names:
             name = self._names[key] = f"v{len(self._names)}"
-            self.add(name, self._body(schema, name, outermost))
+            self.add(name, self._body(schema, name))
         return self._names[key]
 
-    def _body(self, schema: JsonObject, name: str, outermost: bool) -> str:
+    def _body(self, schema: JsonObject, name: str) -> str:
         spelling = self._spelling
         if spelling.indent:
             return by_llguidance(in_doubles(schema), _LAID_OUT)
@@ -170,15 +152,14 @@ class _Writer:
                 choice = [by_llguidance({"enum": texts}, json_options(spelling))] if texts else []
                 return " | ".join([*choice, *others])
             case {"anyOf": options}:
-                return " | ".join(self.value(option, outermost=outermost) for option in options)
+                return " | ".join(map(self.value, options))
             case {"type": "object", "additionalProperties": dict(inner)}:
                 any_name = f"/{_BARE_NAME}/" if spelling.bare_keys else self.value({"type": "string"})
                 colon = literal(spelling.between_key_and_value)
                 self.add(f"{name}_pair", f"{any_name} {colon} {self.value(inner)}")
                 return f'"{{" {name}_pair ({self._between} {name}_pair)* "}}" | "{{}}"'
             case {"type": "object"}:
-                free = self.free_order and not outermost
-                return self.ordered(self._members(schema, free), name, '"}"', '"{}"', free_order=free)
+                return self.ordered(self._members(schema), name, '"}"', '"{}"')
             case {"type": "number", "minimum": low, "maximum": high}:
                 return f"/{decimals(low, high)}/"
             case {"type": "integer", "minimum": low, "maximum": high}:
@@ -219,10 +200,9 @@ class _Writer:
         ]
         return " | ".join([f"/{_ANY_NUMBER}/", *kinds, *many])
 
-    def _members(self, schema: JsonObject, free_order: bool) -> list[_Property]:
+    def _members(self, schema: JsonObject) -> list[_Property]:
         properties, spelling = schema["properties"], self._spelling
-        order = properties if free_order else reversed(properties)
-        values = {name: self.value(properties[name]) for name in order}
+        values = {name: self.value(properties[name]) for name in reversed(properties)}
         members = []
         for name in properties:
             key = spelling.key(name) + spelling.between_key_and_value
@@ -230,12 +210,8 @@ class _Writer:
             members.append(_Property(name, first, later, values[name], name in schema.get("required", ())))
         return members
 
-    def ordered(
-        self, members: Sequence[_Property], name: str, end: str, empty: str, *, free_order: bool
-    ) -> str:
+    def ordered(self, members: Sequence[_Property], name: str, end: str, empty: str) -> str:
         """Return an object of these members and `end`, or `empty` for none. Rules are named after `name`."""
-        if free_order:
-            return self._in_any_order(members, name, end, empty)
         # Rule by rule from the last property back: what may follow after all earlier ones.
         following, firsts, may_be_empty = end, [], True
         for number, member in reversed(list(enumerate(members))):
@@ -249,30 +225,6 @@ class _Writer:
                 self.add(f"{name}_{number}", this)
                 following = f"{name}_{number}"
         return " | ".join([*reversed(firsts), *([empty] if may_be_empty else [])])
-
-    def _in_any_order(self, members: Sequence[_Property], name: str, end: str, empty: str) -> str:
-        if len(members) > MOST_PROPERTIES:
-            names = ", ".join(member.name for member in members)
-            raise ConstraintError(
-                f"--parameter-order free goes up to {MOST_PROPERTIES} parameters, here are {len(members)}"
-                f" ({names[:100]}); use --parameter-order fixed"
-            )
-
-        def steps(left: int) -> list[tuple[_Property, str]]:
-            """Return every member that is left, as its value and the rule of what is left after it."""
-            return [
-                (member, f"{member.value} {name}_{left & ~(1 << number)}")
-                for number, member in enumerate(members)
-                if left >> number & 1
-            ]
-
-        required = sum(1 << number for number, member in enumerate(members) if member.is_required)
-        everything = (1 << len(members)) - 1
-        for left in range(everything):
-            later = [f"{member.later} {rest}" for member, rest in steps(left)]
-            self.add(f"{name}_{left}", " | ".join([*later, *([] if left & required else ['""'])]))
-        first = [f"{member.first} {rest} {end}" for member, rest in steps(everything)]
-        return " | ".join([*first, *([] if required else [empty])])
 
     def _items(self, schema: JsonObject) -> str:
         item = self.value(schema["items"])
@@ -394,7 +346,7 @@ class _Writer:
         arguments = {key: self._argument(key, inner, tags) for key, inner in schema["properties"].items()}
         required = schema.get("required", ())
         members = [_Property(key, '""', later, rule, key in required) for key, rule in arguments.items()]
-        self.add(name, self.ordered(members, name, '""', empty, free_order=self.free_order))
+        self.add(name, self.ordered(members, name, '""', empty))
         return name
 
     def _argument(self, key: str, schema: JsonObject, tags: Tags) -> str:

@@ -16,6 +16,7 @@ import llguidance.numpy
 import numpy as np
 import numpy.typing as npt
 from outlines.backends.llguidance import LLGuidanceBackend
+from outlines.types import CFG
 
 from rig.engine.core.llama import LlamaModel
 from rig.engine.core.tokenizer import Tokenizer
@@ -190,16 +191,21 @@ class LeakConstraint:
 
 
 class LLGuidanceGrammar(LLGuidanceBackend):  # type: ignore[misc]
-    """Outlines' llguidance backend over a GGUF file's exact bytes and all its end-of-generation tokens.
+    """Outlines' llguidance backend over a GGUF file's exact bytes and all its end-of-generation tokens."""
 
-    With `free_order` parameters may come in any order, otherwise in the schema's.
-    """
+    def __init__(self, model: LlamaModel, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        super().__init__(model)
+        self._n_vocab = model.n_vocab
+        self._ends = np.array(tokenizer.end_of_generation, dtype=np.intp)
+        self._matcher = lru_cache(maxsize=64)(self._compile)
+        self._json = lru_cache(maxsize=512)(self._compile_json)
 
-    def __init__(self, model: LlamaModel, tokenizer: Tokenizer, *, free_order: bool = False) -> None:
-        self.llg = llguidance
-        self.tensor_library_name = "numpy"
+    def _create_llg_tokenizer(self, model: LlamaModel) -> Any:
+        """Return the tokenizer, in place of Outlines' own, whose pieces have lost the parts of characters."""
+        tokenizer = self._tokenizer
         try:
-            self.llg_tokenizer = llguidance.LLTokenizer.from_llamacpp(
+            return llguidance.LLTokenizer.from_llamacpp(
                 # A token that begins with 0xff, as no text does, counts as special.
                 tokens=[
                     b"\xff" + tokenizer.special_text(token).encode()
@@ -215,13 +221,6 @@ class LLGuidanceGrammar(LLGuidanceBackend):  # type: ignore[misc]
         except ValueError as error:
             fault = f"{model.path}: no grammar can hold its tokens: {error}; is it damaged?"
             raise RigError(fault) from error
-        self._n_vocab = model.n_vocab
-        self._ends = np.array(tokenizer.end_of_generation, dtype=np.intp)
-        self._specials = tokenizer.specials
-        self._free_order = free_order
-        self._tokenizer = tokenizer
-        self._matcher = lru_cache(maxsize=64)(self._compile)
-        self._json = lru_cache(maxsize=512)(self._compile_json)
 
     def start(self, language: Language) -> Constraint:
         """Return a new constraint to a language. Raises ConstraintError for one that it cannot enforce."""
@@ -237,22 +236,18 @@ class LLGuidanceGrammar(LLGuidanceBackend):  # type: ignore[misc]
 
     def _compile_json(self, schema: str) -> Any:
         rules = ("start: SPACE? arguments REST?", f"SPACE: /{SPACE}/", "REST: /(?s:.+)/")
-        text = "\n".join((*rules, f"arguments: {lark.laid_out(schema)}\n"))
-        return self._compiled(str(llguidance.LLMatcher.grammar_from_lark(text)))
+        return self._compiled(CFG("\n".join((*rules, f"arguments: {lark.laid_out(schema)}\n"))))
 
     def _compile(self, language: Language) -> Any:
-        return self._compiled(self._grammar(language))
+        return self._compiled(CFG(lark.grammar(language, self._tokenizer.specials)))
 
-    def _compiled(self, grammar: str) -> Any:
-        matcher = llguidance.LLMatcher(self.llg_tokenizer, grammar, log_level=0)
+    def _compiled(self, grammar: CFG) -> Any:
+        # Outlines would guess a grammar's dialect from its content, tools' names included.
+        lark_text = self.llg.LLMatcher.grammar_from_lark(grammar.definition)
+        matcher = self.llg.LLMatcher(self.llg_tokenizer, lark_text, log_level=0)
         if error := matcher.get_error():
             raise ConstraintError(_in_a_line(error))
         return matcher
-
-    def _grammar(self, language: Language) -> str:
-        text = lark.grammar(language, self._specials, free_order=self._free_order)
-        # Outlines would guess a grammar's dialect from its content, tools' names included.
-        return str(llguidance.LLMatcher.grammar_from_lark(text))
 
 
 def _in_a_line(error: str) -> str:

@@ -1,8 +1,7 @@
-"""Regular expressions that every part of rig reads alike: both grammar engines, and Python's `re` afterwards.
+"""Regular expressions that every part of rig reads alike: llguidance, and Python's `re` afterwards.
 
-JSON Schema's patterns are ECMAScript's; the engines have Rust's, the validator has Python's, and one of the
-engines matches the JSON text instead of the string in it. So a pattern is rewritten from the parts that mean
-the same everywhere, with its characters spelled as the text is.
+JSON Schema's patterns are ECMAScript's, llguidance has Rust's and the validator Python's. So a pattern is
+rewritten from the parts that mean the same everywhere, with its characters spelled as the text is.
 
 Strings of a named format have such patterns, too: a date is a date of the calendar, in leap years too; times
 have 24 hours; both have all their digits. No pattern can promise that a day lies in the future, or that an
@@ -91,7 +90,6 @@ _SPACES = (
 _SHORTHANDS = {"d": ((48, 57),), "w": ((48, 57), (65, 90), (95, 95), (97, 122)), "s": _SPACES}
 """As in ECMAScript."""
 _CONTROLS = {"t": 0x09, "n": 0x0A, "v": 0x0B, "f": 0x0C, "r": 0x0D, "0": 0x00}
-_IN_JSON = {0x08: "b", 0x09: "t", 0x0A: "n", 0x0C: "f", 0x0D: "r", 0x22: '"', 0x5C: "\\\\"}
 
 _ESCAPE = r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[^xu])"
 _TOKEN = re.compile(
@@ -133,22 +131,6 @@ def unescaped(ranges: Ranges) -> str:
     if not left:
         raise ValueError("a class of characters holds only such as are escaped")
     return text_of(left)
-
-
-def json_text_of(ranges: Ranges) -> str:
-    """Return a regular expression for one of these characters as JSON text has it."""
-    codes = {code for low, high in _ESCAPED for code in range(low, high + 1)}
-    escaped = sorted(code for code in codes if any(low <= code <= high for low, high in ranges))
-    left = _without(ranges, _ESCAPED)
-    if not escaped:
-        return text_of(ranges)
-    spellings = [_IN_JSON[code] for code in escaped if code in _IN_JSON]
-    spellings += [
-        "u00" + "".join(f"[{digit}{digit.upper()}]" if digit > "9" else digit for digit in f"{code:02x}")
-        for code in escaped
-        if code not in (0x22, 0x5C)
-    ]
-    return f"(?:{f'{text_of(left)}|' if left else ''}\\\\(?:{'|'.join(spellings)}))"
 
 
 @lru_cache(maxsize=1024)

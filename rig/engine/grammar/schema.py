@@ -18,7 +18,7 @@ from rig.engine.grammar.patterns import MOST, NAMED, canonical
 from rig.errors import RigError
 from rig.toolbox.schemas import fits
 
-RULES = "2"
+RULES = "1"
 """The version of how schemas become texts; part of the fingerprint of arms with a grammar."""
 
 LARGEST = 10**100

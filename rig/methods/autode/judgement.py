@@ -16,10 +16,10 @@ from rig.methods.autode.scenarios import ASSISTANT, Scenario, Slots
 from rig.methods.autode.talk import Talk, usable
 from rig.metrics import Counts, Declaration, Metric, NamedCount, Part, Score
 
-VERSION = "3"
+VERSION = "1"
 """The version of the scores; to be raised with any change that can change one."""
 
-UPSTREAM_VERSION = "2"
+UPSTREAM_VERSION = "1"
 """The version of the scores as upstream computes them."""
 
 ENDS = ("malformed", "gave_up", "round_limit", "context_full", "assistant_failed", "user_failed")

@@ -25,7 +25,7 @@ from rig.models import Prediction, ReplyMessage, Request, UserMessage
 from rig.scoring.similarity import Embedding
 from rig.scoring.similarity.minilm import encoder
 
-RULES = "10"
+RULES = "1"
 """The version of the rules; to be raised with any change that can change an answer."""
 
 FAILED = "[fail]"

@@ -132,7 +132,7 @@ def _clocks(match: re.Match[str]) -> Iterator[tuple[int, int]]:
 BROKEN_OFF = ("malformed", "call_limit", "round_limit", "context_full", "assistant_failed", "user_failed")
 """The ways in which a conversation ends without the user ending it."""
 
-VERSION = "2"
+VERSION = "1"
 """The version of the judgement; raise it with any change that can change a score."""
 
 DECLARATION = Declaration(

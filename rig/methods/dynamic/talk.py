@@ -9,12 +9,13 @@ from typing import Literal, TypeAlias
 from rig.calls import JsonObject
 from rig.errors import MACHINE, ErrorKind, RigError
 from rig.methods.autode.talk import DONE, THE_USER
+from rig.methods.base import HarderSettings
 from rig.methods.dynamic.script import LiveTask, lines, script
 from rig.methods.tooltalk import prompt as tooltalk
 from rig.methods.tooltalk.conversations import Conversation
 from rig.methods.tooltalk.prompt import call_message
+from rig.metrics import Declaration
 from rig.models import Message, ReplyMessage, Request, StepKey, UserMessage
-from rig.stress.dial import Stress
 from rig.tasks import ASSISTANT, PlayedTurn, Step
 
 USER_INSTRUCTIONS = f"""\
@@ -27,7 +28,7 @@ GREETING = "Hello, how can I help you?"
 
 
 @dataclass(frozen=True, slots=True)
-class DynamicSettings:
+class DynamicSettings(HarderSettings):
     """How tools are offered (`tooltalk`), and how often the assistant may reply at most (`max_rounds`)."""
 
     tooltalk: tooltalk.ToolTalkSettings
@@ -42,10 +43,8 @@ class DynamicSettings:
         """The same settings without dials."""
         return replace(self, tooltalk=self.tooltalk.calm)
 
-    @property
-    def stress(self) -> Stress:
-        """The dials that are turned on."""
-        return self.tooltalk.stress
+    def declared(self, declaration: Declaration) -> Declaration:
+        return self.tooltalk.declared(declaration)
 
     @property
     def fingerprint(self) -> JsonObject:

@@ -30,27 +30,17 @@ class State(NamedTuple):
 def replayed(settings: ToolEvalSettings, turns: Sequence[PlayedTurn]) -> Found:
     """Rebuild a search from its turns. Nodes have the number of their step, and its call as their state.
 
-    In searches that earlier versions stored, words beside a call were not a node. If the search does not end
-    at its last step, it is rebuilt without them. Steps that are not a whole search give an empty result.
+    Steps that are not a whole search give an empty result.
     """
-    steps = [step for turn in turns for step in turn.steps]
-    result, used = _replayed(settings, steps)
-    if used != len(steps) and any(step.prediction.content for step in steps):
-        bare = [replace(step, prediction=replace(step.prediction, content="")) for step in steps]
-        result, _ = _replayed(settings, bare)
-    return result
-
-
-def _replayed(settings: ToolEvalSettings, steps: Sequence[Step]) -> tuple[Found, int]:
-    """Return the search that these steps begin with, and its number of steps; -1 if they are too few."""
-    course, used = search(settings.strategy, State(None), settings.max_queries), 0
+    course = search(settings.strategy, State(None), settings.max_queries)
     try:
         asked = next(course)
-        for used, step in enumerate(steps, start=1):
-            asked = course.send(answer(asked, step, used - 1, State(None, step.executed)))
-        return Found(settings.strategy), -1
+        for number, step in enumerate(step for turn in turns for step in turn.steps):
+            asked = course.send(answer(asked, step, number, State(None, step.executed)))
+        return Found(settings.strategy)
     except StopIteration as stop:
-        return stop.value, used
+        result: Found = stop.value
+        return result
 
 
 def path_of(result: Found, turns: Sequence[PlayedTurn]) -> list[Step]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from rig.calls import Call, CallPlace, Doubt, ExecutedCall, Json, JsonObject, Outcome, without_token
 from rig.errors import RigError
-from rig.methods.base import Checked, Grading, Method, Option, Setup
+from rig.methods.base import Checked, Grading, Method, Option
 from rig.methods.scripted import called
 from rig.methods.tooleval import queries
 from rig.methods.tooleval.episode import Search, calls_of, path_of, replayed
@@ -22,15 +22,16 @@ from rig.methods.tooleval.queries import Query, ToolEvalSettings, names, offered
 from rig.metrics import TASKS, Counts, Declaration, Metric, NamedCount, Part, Score
 from rig.models import CallMessage, Prediction, Request
 from rig.options import shared
+from rig.schemes import ServerUse
+from rig.solutions.setup import SolutionSetup
 from rig.solutions.solution import FINISH, GIVE_ANSWER, Searched
 from rig.tasks import ASSISTANT, PlayedTurn, Step
 from rig.toolbox.diff import RecordChange
 from rig.toolbox.folder import find_toolbox
-from rig.toolbox.servers import use_of
 from rig.toolbox.toolbox import Simulator, Toolbox
 from rig.toolbox.world import Snapshot
 
-VERSION = "6"
+VERSION = "1"
 """The version of the scores; raise it with any change that can change one."""
 
 DECLARATION = Declaration(
@@ -132,7 +133,8 @@ class ToolEval(Method):
     name = "tooleval"
     declaration = DECLARATION
     options: tuple[Option, ...] = (
-        *shared("search", "toolbox", "servers", "server_network", "world"),
+        *shared("toolbox", "servers", "server_network", "world"),
+        Option("search", "cot@1", several=True),
         Option("offer", "plugins", several=True),
         Option("max_queries", 200),
     )
@@ -158,7 +160,7 @@ class ToolEval(Method):
         return Checked(place, len(tasks), tuple(faults))
 
     def settings(self, values: Mapping[str, Any]) -> ToolEvalSettings:
-        toolbox = find_toolbox(values["toolbox"], use_of(values))
+        toolbox = find_toolbox(values["toolbox"], ServerUse.of(values))
         return ToolEvalSettings(values["search"], values["offer"], values["max_queries"], toolbox)
 
     def opening(self, task: Query, settings: ToolEvalSettings, role: str) -> Request:
@@ -169,7 +171,7 @@ class ToolEval(Method):
         return ToolEvalSetup(self, self.settings(values), None if world is None else Path(world))
 
 
-class ToolEvalSetup(Setup):
+class ToolEvalSetup(SolutionSetup):
     """The setup for searches: a world for each slot, and one for judging answers."""
 
     settings: ToolEvalSettings

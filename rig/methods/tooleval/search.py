@@ -44,7 +44,7 @@ class Strategy(NamedTuple):
             width = int(match.group(1) or 2)
             if width:
                 return cls(1, width, bool(match.group(2)))
-        raise RigError(f"--search {text}: choose from cot@N, dfs, dfs_wN and dfs_wN_filter")
+        raise RigError(f"--set search={text}: choose from cot@N, dfs, dfs_wN and dfs_wN_filter")
 
     @property
     def method(self) -> str:

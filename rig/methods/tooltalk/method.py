@@ -24,12 +24,12 @@ from rig.methods.tooltalk.setup import ToolTalkSetup, WorldSetup, decisive, repl
 from rig.metrics import Score
 from rig.models import Message, Prediction, ReplyMessage, Request, UserMessage
 from rig.options import shared
+from rig.schemes import ServerUse
 from rig.scoring import Matching
 from rig.stress import dial as dials
 from rig.stress.dial import Attempt, Presentation, Stress
 from rig.tasks import ASSISTANT, PlayedTurn, Step
 from rig.toolbox.folder import find_toolbox, holds_code, holds_toolbox
-from rig.toolbox.servers import use_of
 from rig.toolbox.toolbox import Toolbox, is_declared
 from rig.toolbox.world import Snapshots
 from rig.tooltalk import TOOLTALK
@@ -227,7 +227,7 @@ class ToolTalk(Method):
 
     def settings(self, values: Mapping[str, Any]) -> ToolTalkSettings:
         own = {name: values[name] for name in _SETTINGS}
-        toolbox = find_toolbox(values["toolbox"], use_of(values))
+        toolbox = find_toolbox(values["toolbox"], ServerUse.of(values))
         return ToolTalkSettings(**own, toolbox=toolbox, stress=Stress.of(values))
 
     def ready(self, values: Mapping[str, Any]) -> ToolTalkSetup:

@@ -11,7 +11,9 @@ from typing import get_args
 
 from rig.calls import Call, ExecutedCall, JsonObject, without_token
 from rig.errors import RigError
+from rig.methods.base import HarderSettings
 from rig.methods.tooltalk.conversations import Conversation, Metadata
+from rig.metrics import Declaration
 from rig.models import CallMessage, Message, Prediction, Request, StepKey, ToolDoc, UserMessage
 from rig.options import Docs, History, Tools
 from rig.stress.dial import CALM, Presentation, Stress
@@ -27,7 +29,7 @@ Do only what the user asked for. When it is done, reply briefly and say what you
 
 
 @dataclass(frozen=True, slots=True)
-class ToolTalkSettings:
+class ToolTalkSettings(HarderSettings):
     """How conversations are put to a model, with the tools of the `toolbox`.
 
     At most `max_calls` calls are executed in a turn.
@@ -51,6 +53,9 @@ class ToolTalkSettings:
     def calm(self) -> "ToolTalkSettings":
         """The same settings without dials."""
         return replace(self, stress=CALM)
+
+    def declared(self, declaration: Declaration) -> Declaration:
+        return self.stress.declared(declaration)
 
     @property
     def fingerprint(self) -> JsonObject:

@@ -15,6 +15,7 @@ from rig.methods.tooltalk.faults import Truths
 from rig.methods.tooltalk.prompt import ToolTalkSettings, presented
 from rig.methods.tooltalk.scoring import judge, name_truths, unmet
 from rig.metrics import Score
+from rig.schemes import ServerUse
 from rig.scoring import Adjudicated, Grader, NamedMeasure, measured, open_reader, read_answers
 from rig.scoring import load as load_similarity
 from rig.scoring.matching import Terms
@@ -23,7 +24,6 @@ from rig.tasks import PlayedTurn
 from rig.toolbox.cassette import NOT_RECORDED
 from rig.toolbox.folder import find_toolbox
 from rig.toolbox.rules import TrueCall
-from rig.toolbox.servers import use_of
 from rig.toolbox.toolbox import Simulator, Toolbox
 from rig.toolbox.world import Snapshot, World
 from rig.tooltalk import TOOLTALK
@@ -119,7 +119,9 @@ class WorldSetup(Setup):
             reader = measured(open_reader(values["reader"]))
             named, measure = f"{named}, {reader}", Adjudicated(measure, reader=reader)
         self._similarity = named
-        self.matcher = Grader(values["grader"], measure, find_toolbox(values["toolbox"], use_of(values)))
+        self.matcher = Grader(
+            values["grader"], measure, find_toolbox(values["toolbox"], ServerUse.of(values))
+        )
 
     @cached_property
     def _opened(self) -> tuple[World, str]:

@@ -20,9 +20,10 @@ from rig.methods.autode.scenarios import ASSISTANT, Scenario
 from rig.methods.autode.scripted_user import FAILED
 from rig.methods.autode.talk import DONE, THE_USER, AutoDeSettings, Mode, Talk, usable
 from rig.methods.base import Loaded
-from rig.methods.paper import ArmScore, Paper, RecordedArm, RecordedRun, Table
+from rig.methods.paper import Paper, RecordedArm, RecordedRun
 from rig.methods.scripted import called, failed, replied
 from rig.paths import real
+from rig.tables import ArmScore, Table
 from rig.tasks import ASSISTANT as THE_ASSISTANT
 from rig.tasks import PlayedTurn, Step
 

@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from rig.calls import JsonObject
-from rig.methods.paper import ArmScore, Row, Table
 from rig.metrics import Counts
 from rig.rates import Vector, agreement
 from rig.rates.agreement import Interval
+from rig.tables import ArmScore, Row, Table
 
 METHODS = {"gpt35": "GPT 3.5", "llama7b": "Llama 2 7B Chat", "static": "static", "human": "human"}
 """The ways of evaluating, by the name of the user agent in upstream's files."""

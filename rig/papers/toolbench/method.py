@@ -19,7 +19,7 @@ from rig import files
 from rig.calls import Call, ExecutedCall, Json, JsonObject, Outcome
 from rig.errors import RigError
 from rig.files import filling
-from rig.methods.base import Grading, Method, Option, OptionValues, Settings, Setup
+from rig.methods.base import Grading, Method, Option, OptionValues, Settings
 from rig.methods.paper import RecordedArm, RecordedRun
 from rig.methods.scripted import replied
 from rig.metrics import TASKS, Declaration, Metric, Part, Score
@@ -28,6 +28,7 @@ from rig.papers.toolbench.raw import checked_shape, convert, is_raw, method_of, 
 from rig.solutions import judgements
 from rig.solutions.judgements import Judgement, ModelAnswers
 from rig.solutions.rules import SEED, Shape
+from rig.solutions.setup import SolutionSetup
 from rig.solutions.solution import FINISH, Finished, Node, Solution, json_value, without_judge
 from rig.tasks import ASSISTANT, ExpectedTurn, PlayedTurn, Step
 
@@ -317,7 +318,7 @@ def path_of(turns: Sequence[PlayedTurn]) -> list[Step]:
     return path
 
 
-class ToolBenchSetup(Setup):
+class ToolBenchSetup(SolutionSetup):
     """A setup that prepares nothing, as the answers exist already."""
 
     is_recorded = True

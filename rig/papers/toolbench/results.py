@@ -19,12 +19,13 @@ from rig.calls import Json, JsonObject
 from rig.documents import Foreign, parsed
 from rig.errors import RigError
 from rig.files import csv_line, filling, inert, read_text, write
-from rig.methods.paper import Paper, Results, Standing
+from rig.methods.paper import Paper
 from rig.papers.toolbench import method
 from rig.papers.toolbench.method import file_name, read_json
 from rig.solutions import judgements
-from rig.solutions.judgements import Compared, Judged, ModelAnswers, Preference, RecordedPasses
+from rig.solutions.judgements import Compared, Judged, ModelAnswers, Preference, RecordedPasses, Results
 from rig.solutions.solution import Solution
+from rig.tables import Standing
 
 Dialect: TypeAlias = Literal["toolbench", "stabletoolbench"]
 

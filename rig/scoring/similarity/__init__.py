@@ -1,6 +1,5 @@
 """Measure how alike two free texts are, by a measure that the user names."""
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,24 +37,20 @@ class NamedMeasure:
 
     @classmethod
     def parse(cls, text: str) -> "NamedMeasure":
-        """Parse a measure's name, as `str` writes it; only a number after the last `@` is a threshold."""
+        """Parse a measure's name, as `str` writes it; only a number after the last `@` is a threshold.
+
+        Raises RigError for a threshold that makes no sense.
+        """
         name, at, value = text.rpartition("@")
         try:
-            return cls(name, float(value)) if at else cls(text)
+            measure = cls(name, float(value)) if at else cls(text)
         except ValueError:
             return cls(text)
-
-    def at(self, threshold: float | None) -> "NamedMeasure":
-        """Return the same measure with another threshold. Raises RigError if the threshold makes no sense."""
-        if threshold is None:
-            return self
-        if self.name == "exact":
-            raise RigError(
-                "--threshold needs a --similarity of degrees; exact knows only equal and different"
-            )
-        if not (math.isfinite(threshold) and 0 < threshold <= 1):
-            raise RigError(f"--threshold is above 0 and at most 1, not {threshold:g}")
-        return NamedMeasure(self.name, threshold)
+        if measure.threshold is not None and not 0 < measure.threshold <= 1:  # nor is NaN
+            raise RigError(f"--similarity {text}: a threshold is above 0 and at most 1")
+        if measure.threshold is not None and name == "exact":
+            raise RigError(f"--similarity {text}: exact has no degrees, so no threshold; leave out @{value}")
+        return measure
 
     @property
     def absolute(self) -> "NamedMeasure":
@@ -74,7 +69,6 @@ def load(text: str) -> Similarity:
     that need them. Raises RigError if there is no such model or the threshold makes no sense.
     """
     named = NamedMeasure.parse(text)
-    named = named.at(named.threshold)
     if named.name == "exact":
         return Exact()
     if named.name == "minilm":

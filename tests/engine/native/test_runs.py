@@ -142,14 +142,6 @@ def test_drafts_keep_to_lazy_grammars_and_change_no_answer(
         assert got.usage.accepted_tokens > 0
 
 
-def test_outlines_core_refuses_models_own_forms_in_one_line(run: Callable[..., LlamaCppModel]) -> None:
-    for name in ("json in tags", "a tag for each", "opened thinking", "laid out over lines"):
-        model = run(OWN[name], marks=marks_of(known(name).native), grammar_engine="outlines_core")
-        with pytest.raises(RigError, match="use --format rig, or --grammar-engine llguidance") as refusal:
-            model.prepare(ask(), None)
-        assert "\n" not in str(refusal.value)
-
-
 def test_thoughts_end_with_their_budget_and_are_counted_apart(run: Callable[..., LlamaCppModel]) -> None:
     model = run(OWN["opened thinking"], thinking_tokens=7, max_tokens=12)
     prediction, pieces = answered(model, ask(*HISTORY[:1]))

@@ -131,11 +131,10 @@ def test_a_tool_of_the_templates_own_is_called_to_reply() -> None:
     if native.shape.between:
         both = native.shape.write((Call("directly-answer", {}), Call("log_out", {})))
         assert native_form.read(both).calls == (Call("log_out", {}),)
-    assert "directly-answer" in lark_of(native_form.language(), {}, free_order=False)
+    assert "directly-answer" in lark_of(native_form.language(), {})
     with pytest.raises(AnswerError, match="no tool is called 'directly-answer'"):
         form("told again before each answer", "json")[1].read(call)
-    assert "reply_tool" in native.as_json()
-    assert "reply_tool" not in known("told again before each answer").native.as_json()
+    assert native.as_json()["reply_tool"] == "directly-answer"
 
 
 BARE = ("quotes of its own", "google-gemma-4-31B-it-interleaved")
@@ -207,7 +206,7 @@ def test_a_text_in_a_tag_has_no_quotes_however_deep_its_option_is(name: str) -> 
 
     def grammar_of(value: dict[str, Any]) -> str:
         tool = ToolDoc("look", "", {"type": "object", "properties": {"either": value}})
-        return lark_of(known(name).form((tool,)).language(), {}, free_order=False)
+        return lark_of(known(name).form((tool,)).language(), {})
 
     assert grammar_of(deep) == grammar_of(flat)
 

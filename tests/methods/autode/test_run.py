@@ -27,7 +27,7 @@ def test_the_oracle_and_the_scripted_user_get_through_the_whole_suite(rig: Rig) 
 
 
 def test_settings_are_options_and_arms(rig: Rig) -> None:
-    done = rig(*RUN, "--set", "form=func", "--set", "form=rig", "--max-rounds", "1", "--limit", "6")
+    done = rig(*RUN, "--set", "form=func", "--set", "form=rig", "--set", "max_rounds=1", "--limit", "6")
     func, ours = done.json["arms"]
     assert (func["arm"], ours["arm"]) == ("oracle form=func", "oracle form=rig")
     assert func["f1"] == ours["f1"] < 1

@@ -1,12 +1,12 @@
 """BFCL's format sensitivity: prompts that ask for calls as text in many forms, and how the texts are read."""
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from public_data import public
 
 from rig.errors import ErrorKind, RigError
 from rig.events import Where
@@ -338,11 +338,11 @@ def test_forms_are_for_functions_in_python(rig: Callable[..., Any], checkout: Pa
     assert (done.code, "form=json is for functions in Python" in done.err) == (2, True)
 
 
-PUBLIC = Path(os.environ.get("RIG_BFCL", "none")) / "data"
+PUBLIC, with_data = public("RIG_BFCL", "data")
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not PUBLIC.is_dir(), reason="RIG_BFCL names no checkout of BFCL's data")
+@with_data
 def test_truths_of_the_public_data_in_each_form() -> None:
     ids = PUBLIC / "BFCL_v4_format_sensitivity.json"
     loaded = [

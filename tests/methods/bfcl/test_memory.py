@@ -1,7 +1,6 @@
 """BFCL's memory: what was noted in conversations answers questions, each with a memory of its own."""
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from public_data import public
 
 from rig.errors import ErrorKind, RigError
 from rig.events import Where
@@ -256,9 +256,10 @@ def test_bad_files_are_said_in_a_line(suite: Path) -> None:
         METHOD.load(suite)
 
 
-PUBLIC = Path(os.environ.get("RIG_BFCL", "none"))
+PUBLIC, with_data = public("RIG_BFCL")
 
 
+@with_data
 @pytest.mark.skipif(
     not any((PUBLIC / place).is_file() for place in ("memory_kv.py", "func_source_code/memory_kv.py")),
     reason="RIG_BFCL names no checkout of BFCL's memory classes",

@@ -1,12 +1,12 @@
 """BFCL as a method: data are read, played, scored from files and written as BFCL's files."""
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from public_data import public
 
 from rig.calls import FaultKind
 from rig.engine.grammar.schema import narrow
@@ -306,10 +306,10 @@ def test_results_without_answers(checkout: Path, tmp_path: Path) -> None:
         data.load(tmp_path)
 
 
-PUBLIC = Path(os.environ.get("RIG_BFCL", "none")) / "data"
+PUBLIC, with_data = public("RIG_BFCL", "data")
 
 
-@pytest.mark.skipif(not PUBLIC.is_dir(), reason="RIG_BFCL names no checkout of BFCL's data")
+@with_data
 def test_truths_of_the_public_data_answered_with_themselves() -> None:
     """Those that no answer meets are known to be wrong."""
     from rig.methods.bfcl.checker import Wrong, check

@@ -1,12 +1,12 @@
 """BFCL's entries of several turns: calls act in classes that the user names; states are compared."""
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from public_data import public
 
 from rig.calls import Call
 from rig.errors import RigError
@@ -292,12 +292,10 @@ def test_a_checkout_with_something_wrong(
         raise RigError(done.err)
 
 
-PUBLIC = Path(os.environ.get("RIG_BFCL", "none"))
+PUBLIC, with_data = public("RIG_BFCL")
 
 
-@pytest.mark.skipif(
-    not (PUBLIC / "func_source_code").is_dir(), reason="RIG_BFCL names no checkout of BFCL's data"
-)
+@with_data
 def test_the_public_truths_replay_without_error() -> None:
     files = entry_files(PUBLIC / "data", data.CATEGORIES).values()
     talks = [talk for path in files for talk in data.load(path)]

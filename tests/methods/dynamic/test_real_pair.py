@@ -9,7 +9,7 @@ from killed_runs import kill_at_every_event, messages
 
 Rig = Callable[..., Any]
 
-OPTIONS = "--method dynamic --suite easy --similarity exact --tools exact --only AddAlarm-easy --max-rounds 2"
+OPTIONS = "--method dynamic --similarity exact --tools exact --only AddAlarm-easy --set max_rounds=2"
 SMALL = "--exact --threads 1 --max-tokens 40 --display none"
 KILLED_AT = 46
 """Which event: between what the user says in the second turn, and the end of the assistant's answer."""

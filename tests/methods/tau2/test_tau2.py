@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from public_data import public
 from tau2_checkout import write_checkout
 
 from rig.calls import Call
@@ -393,11 +394,7 @@ def test_docstrings_are_read_as_docstring_parser_does() -> None:
     ]
 
 
-PUBLIC = Path(os.environ.get("RIG_TAU2", "none"))
-with_upstream = pytest.mark.skipif(
-    not any((PUBLIC / name).is_dir() for name in ("src/tau2", "tau2")),
-    reason="RIG_TAU2 names no checkout of tau2-bench",
-)
+PUBLIC, with_upstream = public("RIG_TAU2")
 
 
 def upstream(name: str) -> Path:

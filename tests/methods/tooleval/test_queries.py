@@ -74,7 +74,7 @@ def test_the_suite_has_queries_of_three_kinds_and_no_fault(queries: dict[str, Qu
 @pytest.mark.slow
 def test_the_oracle_passes_everything_by_either_search(rig: Rig) -> None:
     arms = rig(
-        *("run", "oracle", "--suite", "queries", "--search", "cot@1", "--search", "dfs_w2"),
+        *("run", "oracle", "--suite", "queries", "--set", "search=cot@1", "--set", "search=dfs_w2"),
         *("--display", "none", "--json"),
     ).json["arms"]
     assert [arm["true_pass_rate"] for arm in arms] == [1, 1]
@@ -318,7 +318,7 @@ def test_check_says_what_is_wrong(tmp_path: Path, more: dict[str, Any], fault: s
 
 def test_settings_that_cannot_be_are_one_line(rig: Rig) -> None:
     for arguments, fault in (
-        (("--search", "bfs"), "--search bfs: choose from cot@N"),
+        (("--set", "search=bfs"), "--set search=bfs: choose from cot@N"),
         (("--set", "offer=some"), "offer=some: choose from: plugins, all"),
         (("--docs", "names"), "--docs has no effect on the method tooleval"),
     ):

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from rig.schemes import LIVE, ServerUse
 from rig.toolbox.client import McpClient
 from rig.toolbox.folder import find_toolbox
-from rig.toolbox.servers import LIVE, ServerUse
 from rig.toolbox.toolbox import Simulator
 
 SCRIPT = Path(__file__).parents[2] / "support" / "mcp_server.py"

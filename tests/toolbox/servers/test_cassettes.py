@@ -10,9 +10,10 @@ import pytest
 
 from rig.calls import Call
 from rig.errors import RigError
+from rig.schemes import LIVE, ServerUse
 from rig.toolbox.cassette import NOT_RECORDED, Cassette, RecordedCall, from_log, normalized, redactor
 from rig.toolbox.folder import find_toolbox
-from rig.toolbox.servers import CASSETTE, LIVE, ServerUse, record_into, servers_of
+from rig.toolbox.servers import CASSETTE, record_into, servers_of
 from rig.toolbox.toolbox import Simulator
 
 Box = Callable[..., Path]

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from rig.calls import Call
+from rig.schemes import ServerUse
 from rig.toolbox import isolation, sandbox
 from rig.toolbox.isolation import PROMISES
-from rig.toolbox.servers import ServerUse
 from rig.toolbox.toolbox import Simulator
 
 Play = Callable[..., Simulator]

@@ -14,8 +14,9 @@ import psutil
 import pytest
 
 from rig.calls import Call
+from rig.schemes import ServerUse
 from rig.toolbox.folder import find_toolbox
-from rig.toolbox.servers import CASSETTE, ServerUse, record_into, servers_of
+from rig.toolbox.servers import CASSETTE, record_into, servers_of
 from rig.toolbox.toolbox import Simulator
 
 HERE = Path(__file__).parent

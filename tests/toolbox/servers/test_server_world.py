@@ -16,11 +16,12 @@ import pytest
 
 from rig.calls import Call, Outcome
 from rig.errors import RigError
+from rig.schemes import ServerUse
 from rig.toolbox import state
 from rig.toolbox.folder import find_toolbox
 from rig.toolbox.isolation import confined, sandbox
 from rig.toolbox.server_world import Servers
-from rig.toolbox.servers import ServerUse, _declared, servers_of
+from rig.toolbox.servers import _declared, servers_of
 from rig.toolbox.spec import Unavailable
 from rig.toolbox.toolbox import Simulator
 

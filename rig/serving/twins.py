@@ -15,7 +15,6 @@ from rig.errors import ErrorKind
 from rig.events import Where
 from rig.models import Model, Prediction, Request
 from rig.rates.rates import interval
-from rig.running.plan import Plan
 from rig.running.stored_state import StoredState
 from rig.tasks import PlayedTurn, Task, turn_number
 
@@ -24,17 +23,6 @@ MOST = 200
 LEVEL = 0.05
 _Place: TypeAlias = tuple[Task, int, int]
 """A task, the repeat and the turn."""
-
-
-def reference_of(plan: Plan, position: int) -> int | None:
-    """Return the file that a served arm is compared with: the nearest earlier one with the same settings."""
-    arm = plan.arms[position]
-    if not arm.is_served:
-        return None
-    alike = [
-        n for n, other in enumerate(plan.arms[:position]) if other.file and other.settings == arm.settings
-    ]
-    return alike[-1] if alike else None
 
 
 class TwinComparison:

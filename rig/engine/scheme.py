@@ -1,0 +1,75 @@
+"""GGUF files as models: what a name without a scheme stands for."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from rig import engine
+from rig.engine.core.settings import EngineSettings
+from rig.engine.files.adapters import Adapter, adapters_of
+from rig.engine.files.info import inspect
+from rig.engine.files.registry import resolve
+from rig.engine_options import EngineOptions
+from rig.models import Request
+from rig.schemes import ArmWeights, Loader, Scheme, Variant
+
+
+@dataclass(frozen=True, slots=True)
+class FileWeights(ArmWeights):
+    """The weights of a GGUF file."""
+
+    path: Path
+
+    def kept(self) -> AbstractContextManager[None]:
+        return engine.keeping(self.path)
+
+    def has_room(self) -> bool:
+        return engine.has_room(self.path)
+
+    def read_ahead(self) -> AbstractContextManager[None]:
+        return engine.reading_ahead(self.path)
+
+
+class GgufFiles(Scheme):
+    """Models by the path of a GGUF file, or by a name in the registry."""
+
+    sizes_context = True
+
+    def check(self, settings: EngineOptions) -> None:
+        engine.check(EngineSettings.of(settings))
+
+    def stored(self, text: str) -> str:
+        resolved = resolve(text)
+        return resolved.name if resolved.entry else str(resolved.path.absolute())
+
+    def stored_adapter(self, text: str) -> str:
+        adapter = Adapter.parse(text)
+        return adapter.text if adapter else text
+
+    def variants(
+        self,
+        text: str,
+        settings: Mapping[str, EngineOptions],
+        adapters: Sequence[str] = (),
+        prompts: Sequence[Request] = (),
+    ) -> list[Variant]:
+        resolved = resolve(text)
+        inspect(resolved.path)
+        loaders: dict[str, Loader] = {
+            label: partial(engine.load, resolved.path, EngineSettings.of(own, prompts), resolved.base)
+            for label, own in settings.items()
+        }
+        return [
+            Variant(
+                model.name.encode("utf-8", "backslashreplace").decode(),
+                loaders,
+                partial(engine.apply_adapter, model.adapter),
+                FileWeights(resolved.path),
+            )
+            for model in resolved.with_adapters(adapters_of(adapters))
+        ]
+
+
+FILES = GgufFiles()
