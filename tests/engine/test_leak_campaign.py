@@ -50,6 +50,18 @@ def test_replies_about_calls_make_none(kind: str) -> None:
 
 
 TOLD = [
+    "{name}(city='Oslo')\nprint('done')",
+    "import tools\ntools.setup()\n{name}(city='Oslo')",
+    "I can use the weather tool for that:\n{json}\nJust say yes.",
+    "{fence}\n\nLet me know if you want me to run this.",
+    "I'll send this once you confirm:\n{fence}",
+    "Here is the call, ready to be sent:\n{json}",
+    "<example>\n{json}\n</example>",
+    "INFO: {json}",
+    "2026-01-01 10:00:00 DEBUG tool call {json}",
+    "{name}(city='Oslo') -> dict",
+    "+{json}",
+    "I can call {json} if you like.",
     "The function call {json} asks for the weather.",
     "Below you'll find the call in question.\n\n{fence}\n\nIt asks for its weather over two days.",
     "A tool call consists of two fields: the name and the arguments.\n\n{fence}",

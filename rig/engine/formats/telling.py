@@ -44,6 +44,8 @@ _TELLING = _any(
     r"不(?:会|要|能|需要|应|调用)|没有|ません|않",
     # Questions
     r"\b(?:shall|should|may|can|could) (?:i|we)\b|\b(?:do|would) you (?:want|like)\b|\bplease confirm\b",
+    r"\byour (?:approval|permission|confirmation|consent)\b|\bonce you (?:confirm|approve|agree)\b",
+    r"\bjust say\b|\bready to be (?:sent|run|called)\b|\blet me know (?:if|whether)\b",
     # Code, its reviews and documents
     r"\bunit tests?\b|\btest case\b|\b(?:request|response) body\b|\breplace\b|\bTODO\b|\bpull request\b",
     r"\bbugs? (?:is )?in\b|(?:^|\n)#{1,6} |\byour (?:tests?|code|script|function|logs?|prompt|message|json"
@@ -100,7 +102,10 @@ _MAKING = _any(
 )
 """Words that announce a call: who writes them is about to make it."""
 _COURTESY = _any(
-    r"\bi(?:'d| would) (?:be|love)\b[^.!?:\n]{0,80}[.!]?|\b(?:please )?let me know\b[^.!?\n]{0,80}[.!]?",
+    r"\bi(?:'d| would) (?:be|love)\b[^.!?:\n]{0,80}[.!]?",
+    r"\b(?:please )?let me know\b"
+    r"(?! (?:if|whether) (?:you(?:'d| would)? (?:want|like|prefer)|i should|this|that|it)\b)"
+    r"[^.!?\n]{0,80}[.!]?",
     r"\b(?:is there )?anything else\b[^.!?\n]{0,60}[?.!]?|\bif you (?:need|have) any\b[^.!?\n]{0,80}[.!]?",
 )
 """What assistants say around anything."""
