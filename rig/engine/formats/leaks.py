@@ -17,7 +17,7 @@ from rig.engine.formats.envelopes import call_in
 from rig.engine.formats.json_text import JsonError, read_json_at
 from rig.engine.formats.places import FENCE, MARK, Spot, is_sketch, spots
 from rig.engine.formats.salvage import LONGEST, check_unicode, without_thoughts
-from rig.engine.formats.telling import announces, tells
+from rig.engine.formats.wording import announces, tells
 from rig.models import BROKEN, LEAKED
 
 RULES = "1"
