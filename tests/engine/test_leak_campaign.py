@@ -174,6 +174,14 @@ def test_calls_are_seen_among_words_that_announce_them(text: str) -> None:
     assert leak.calls == (Call("get_weather", {"city": "Oslo"}),)
 
 
+def test_a_text_in_a_tool_s_tag_is_its_only_argument_where_a_mark_says_that_it_is_a_call() -> None:
+    schemas = {"shell": {"type": "object", "properties": {"command": {"type": "string"}}}}
+    leak = leaked("<toolcall><shell>ls -la</shell></toolcall>", schemas)
+    assert leak is not None
+    assert leak.calls == (Call("shell", {"command": "ls -la"}),)
+    assert leaked("<shell>ls -la</shell>", schemas) is None
+
+
 def test_the_input_of_an_action_may_be_a_text_where_there_is_one_parameter() -> None:
     leak = leaked("Thought: sum.\nAction: calculator\nAction Input: 3 * 4\nObservation: 12", SCHEMAS)
     assert leak is not None

@@ -37,6 +37,8 @@ _LISTS = frozenset(
 )
 _PARAMETERS = frozenset(["parameter", "param", "arg", "argument", "property", "field", "input"])
 _FENCED = re.compile(r"\s{0,99}```[\w+-]{0,20}\s{0,99}(?=\{)")
+_AROUND = re.compile(r"<(?:tool_?calls?|function_?calls?|tools?|call)>\s{0,20}\Z")
+"""A mark that calls follow, so that a tag that is named like a tool is no other tag."""
 _MOST_PARAMETERS = 64
 
 
@@ -90,8 +92,20 @@ def call_in_tags(text: str, start: int, schemas: Mapping[str, JsonObject]) -> Ca
         return None
     if opened.is_empty:
         return _by_attributes(name, form, attributes, place, schemas[name])
-    found = _arguments(text, place, schemas[name].get("properties", {}))
-    return CallInTags(Call(name, found[0]), form, found[1]) if found else None
+    properties = schemas[name].get("properties", {})
+    arguments = _arguments(text, place, properties)
+    if arguments is None and form == "<NAME>" and len(properties) == 1 and _AROUND.search(text[:start][-60:]):
+        arguments = _text(text, place, name, properties)
+    return CallInTags(Call(name, arguments[0]), form, arguments[1]) if arguments else None
+
+
+def _text(text: str, place: int, name: str, properties: JsonObject) -> tuple[JsonObject, int] | None:
+    """Return the text in a tag as the value of the only parameter, and where the tag ends."""
+    end = text.find(f"</{name}>", place)
+    if end < 0:
+        return None
+    ((key, schema),) = properties.items()
+    return {key: cast(text[place:end].strip("\n"), schema, JSON)}, end + len(name) + 3
 
 
 def _inner_name(
