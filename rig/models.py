@@ -181,6 +181,11 @@ class Prediction:
         """All calls of the message, in order."""
         return () if self.call is None else (self.call, *self.further)
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What had to be overlooked, note by note."""
+        return tuple(self.salvage.split(", ")) if self.salvage else ()
+
     def apart(self) -> tuple["Prediction", ...]:
         """Return a prediction for each call of the message; the first keeps everything that was generated."""
         if not self.further:

@@ -6,13 +6,13 @@ from random import Random
 
 from benchmarks.attack.campaign import Broken, main
 from benchmarks.attack.hostile import changed, text
+from rig.engine.formats.leaks import broken, leaked
 from rig.engine.formats.salvage import AnswerError, salvage
 
 _LONGEST_S = 2.0
-_CALL = {
-    "tool": "AddAlarm",
-    "arguments": {"time": "08:00:00", "session_token": "98a5a87a", "list": [1, {"a": 2}]},
-}
+_ARGUMENTS = {"time": "08:00:00", "session_token": "98a5a87a", "list": [1, {"a": 2}]}
+_CALL = {"tool": "AddAlarm", "arguments": _ARGUMENTS}
+_SCHEMAS = {"AddAlarm": {"type": "object", "properties": {name: {} for name in _ARGUMENTS}}}
 _AROUND = (
     "{}",
     "```json\n{}\n```",
@@ -40,13 +40,16 @@ def case(random: Random) -> str:
         said = random.choice(("[", "{", '{"a":', "<think>", "```")) * random.choice((10, 1000, 20000))
     started = time.thread_time()
     try:
+        leak = leaked(said, _SCHEMAS)
+        broken(said, _SCHEMAS)
         answer, _ = salvage(said)
     except AnswerError:
         return "refused"
     finally:
         if time.thread_time() - started > _LONGEST_S:
             raise Broken(f"took {time.thread_time() - started:.1f} s: {said[:200]!r}")
-    json.dumps(answer, allow_nan=False)
+    calls = leak.calls if leak else ()
+    json.dumps([answer, *(call.arguments for call in calls)], allow_nan=False)
     return "a call" if "tool" in answer else "words"
 
 

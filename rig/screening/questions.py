@@ -172,7 +172,7 @@ def finding(question: ToolQuestion, prediction: Prediction) -> AnsweredQuestion:
         is_right = right == len(question.calls) == len(calls)
         made = ", ".join(f"{call.name} {json.dumps(call.arguments)}" for call in calls)
         text = "right" if is_right else f"{right} of {len(question.calls)} right: {_clipped(made)}"
-    how = f"leaked ({form}): a strict server takes it for words" if form else "in the right form"
+    how = f"leaked ({form})" if form else "in the right form"
     is_call = calls or form or prediction.form == OWN
     return AnsweredQuestion(question, is_right, form, f"{text}, {how}" if is_call else text)
 
@@ -184,7 +184,8 @@ def _fault(prediction: Prediction) -> str:
         form = form or broken(prediction.raw, {tool.name: tool.parameters for tool in TOOLS})
         kind = ErrorKind.INVALID if form else None
     if kind is None:
-        return f"neither a call nor words, {form.removeprefix(BROKEN)}" if form.startswith(BROKEN) else ""
+        begun = form.removeprefix(BROKEN)
+        return f"begins like a call and is none ({begun})" if form.startswith(BROKEN) else ""
     if kind is not ErrorKind.INVALID:
         return f"no answer, {prediction.error_detail}"
     is_read = form == OWN or form.startswith(LEAKED)

@@ -262,7 +262,7 @@ class _Evidence:
         If the server shows the text before parsing, text and answer come from one generation.
         """
         text, whole = self.inside.get("content"), _Message.of(self.whole.raw)
-        if "one index" in self.theirs.salvage:
+        if "two calls have one index" in self.theirs.notes:
             return "several calls have one index"
         if text is None:
             return self._mangling(self.mine.raw, self.message, is_same=False)

@@ -180,9 +180,12 @@ def _is_odd(mine: Prediction, theirs: Prediction) -> bool:
     """Return whether answers count as alike, but might not to a client less lenient than rig's."""
     names = [[list(call.arguments) for call in message.calls] for message in (mine, theirs)]
     words = [message.content.strip() for message in (mine, theirs)]
-    notes = theirs.salvage.startswith(("arguments", "two calls"))
+    is_overlooked = any(note.startswith(("arguments", "two calls")) for note in theirs.notes)
     return (
-        notes or names[0] != names[1] or words[0] != words[1] or bool(mine.reasoning) > bool(theirs.reasoning)
+        is_overlooked
+        or names[0] != names[1]
+        or words[0] != words[1]
+        or bool(mine.reasoning) > bool(theirs.reasoning)
     )
 
 

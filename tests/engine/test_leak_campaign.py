@@ -50,6 +50,18 @@ def test_replies_about_calls_make_none(kind: str) -> None:
 
 
 TOLD = [
+    "{name}(city='Oslo')\nprint('done')",
+    "import tools\ntools.setup()\n{name}(city='Oslo')",
+    "I can use the weather tool for that:\n{json}\nJust say yes.",
+    "{fence}\n\nLet me know if you want me to run this.",
+    "I'll send this once you confirm:\n{fence}",
+    "Here is the call, ready to be sent:\n{json}",
+    "<example>\n{json}\n</example>",
+    "INFO: {json}",
+    "2026-01-01 10:00:00 DEBUG tool call {json}",
+    "{name}(city='Oslo') -> dict",
+    "+{json}",
+    "I can call {json} if you like.",
     "The function call {json} asks for the weather.",
     "Below you'll find the call in question.\n\n{fence}\n\nIt asks for its weather over two days.",
     "A tool call consists of two fields: the name and the arguments.\n\n{fence}",
@@ -160,6 +172,14 @@ def test_calls_are_seen_among_words_that_announce_them(text: str) -> None:
     leak = leaked(text.replace("{fence}", f"```json\n{json}\n```").replace("{json}", json), SCHEMAS)
     assert leak is not None
     assert leak.calls == (Call("get_weather", {"city": "Oslo"}),)
+
+
+def test_a_text_in_a_tool_s_tag_is_its_only_argument_where_a_mark_says_that_it_is_a_call() -> None:
+    schemas = {"shell": {"type": "object", "properties": {"command": {"type": "string"}}}}
+    leak = leaked("<toolcall><shell>ls -la</shell></toolcall>", schemas)
+    assert leak is not None
+    assert leak.calls == (Call("shell", {"command": "ls -la"}),)
+    assert leaked("<shell>ls -la</shell>", schemas) is None
 
 
 def test_the_input_of_an_action_may_be_a_text_where_there_is_one_parameter() -> None:

@@ -79,14 +79,22 @@ def test_letters_and_the_order_of_a_list_do_not_count() -> None:
             marked(Call("start_timer", {"minutes": 12})),
             "no tool accepts it, no tool is called 'start_timer'",
         ),
-        (MANY, fenced(Call("start_timer", {})), "neither a call nor words, JSON that names no tool"),
+        (MANY, fenced(Call("start_timer", {})), "begins like a call and is none (JSON that names no tool)"),
         (MANY, fenced(Call("set_timer", {})), "no tool accepts it, set_timer: 'minutes' is a required"),
-        (MANY, fenced(Call("set_timer", {"minutes": 3})), "leaked (fenced JSON): a strict server takes it"),
+        (
+            MANY,
+            fenced(Call("set_timer", {"minutes": 3})),
+            '0 of 1 right: set_timer {"minutes": 3}, leaked (fenced JSON)',
+        ),
         (TWO, marked(TWO.calls[0]), "1 of 2 right"),
         (TWO, marked(*TWO.calls, TWO.calls[0]), "2 of 2 right"),
         (ONE, "It is sunny in Oslo.", "words instead of get_weather: It is sunny in Oslo."),
         (NONE, marked(Call("log_out", {})), "calls log_out where nothing is to do, in the right form"),
-        (ONE, '```json\n{"name": "get_weather", "arguments": {"city": "Os', "neither a call nor words"),
+        (
+            ONE,
+            '```json\n{"name": "get_weather", "arguments": {"city": "Os',
+            "begins like a call and is none (JSON)",
+        ),
     ],
 )
 def test_what_is_wrong_is_said(question: Any, text: str, says: str) -> None:

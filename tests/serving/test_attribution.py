@@ -110,6 +110,12 @@ FAULTS = {
 }
 
 
+def test_an_oddity_counts_wherever_it_stands_among_the_notes() -> None:
+    answer = Prediction(raw="x", reply="x")
+    assert _is_odd(answer, replace(answer, salvage="a name with a prefix, two calls have one index"))
+    assert not _is_odd(answer, replace(answer, salvage="no finish_reason"))
+
+
 @pytest.fixture(scope="module")
 def upstream(taught_tools: Path, folder: Path) -> Iterator[Server]:
     with llama_server(taught_tools, folder, n_ctx=2048) as server:

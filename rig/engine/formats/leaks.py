@@ -17,7 +17,7 @@ from rig.engine.formats.envelopes import call_in
 from rig.engine.formats.json_text import JsonError, read_json_at
 from rig.engine.formats.places import FENCE, MARK, Spot, is_sketch, spots
 from rig.engine.formats.salvage import LONGEST, check_unicode, without_thoughts
-from rig.engine.formats.telling import announces, tells
+from rig.engine.formats.wording import announces, tells
 from rig.models import BROKEN, LEAKED
 
 RULES = "1"
@@ -48,8 +48,15 @@ _OPEN_LINE = re.compile(r"[=(,|\[\\+]\s{0,9}\Z|[\"']\s{0,4}:\s{0,9}\Z")
 _MARKED = re.compile(r"<|\[|functions|Action:|>>>|functools")
 """Forms whose marks say that a call follows, whatever the words before them."""
 _OBSERVATION = re.compile(r"(?:^|\n)\s{0,9}Observation\s?:")
+_CODE = re.compile(
+    r"^[ \t]{0,40}(?:[\w.]{1,60} ?= ?\S|(?:import|from|const|var|return|await|async|export|@\w+)\b|let \w+ ?="
+    r"|def \w+\(|class \w+[(:]|for \w+ in\b|if \w+ ?[=<>!]|while \w|function \w+\("
+    r"|[\w.]{1,60}\([^()\n]{0,200}\);?$|#include)",
+    re.MULTILINE,
+)
+"""How lines of programs begin."""
 _HTML = re.compile(
-    r"</?(?:p|h[1-6]|pre|code|div|ul|ol|li|table|tr|td|th|html|body|span|br|b|i|em|strong|a)(?:\s[^<>]{0,200})?/?>"
+    r"</?(?:examples?|samples?|documentation|docs?|config|snippet|quote|history|transcript|p|h[1-6]|pre|code|div|ul|ol|li|table|tr|td|th|html|body|span|br|b|i|em|strong|a)(?:\s[^<>]{0,200})?/?>"
 )
 """Tags of documents, which have no calls."""
 
@@ -138,7 +145,7 @@ def _made(text: str, schemas: Mapping[str, JsonObject]) -> Leak | None:
     between = [text[one.end : other.start] for one, other in pairwise(places)]
     if _is_quoted(text, places) or _HTML.search(before):
         return None
-    if any(tells(_said(part)) for part in (before, behind, *between)):
+    if any(_CODE.search(part) or tells(_said(part)) for part in (before, behind, *between)):
         return None
     words, after = _words(before), _words(behind)
     if len(words) > _MOST_WORDS:
@@ -182,11 +189,10 @@ def _said(text: str) -> str:
 def _fences(text: str) -> list[tuple[int, int]]:
     """Return where the contents of code fences begin and end."""
     marks = [match.start() for match in re.finditer("```", text)]
-    pairs = zip(marks[::2], [*marks[1::2], *[len(text)] * (len(marks) % 2)], strict=True)
-    return [
-        (_FENCES.match(text, start).end() if _FENCES.match(text, start) else start + 3, end)
-        for start, end in pairs
-    ]
+    ends = [*marks[1::2], *[len(text)] * (len(marks) % 2)]
+    opened = [_FENCES.match(text, start) for start in marks[::2]]
+    starts = [mark.end() if mark else start + 3 for mark, start in zip(opened, marks[::2], strict=True)]
+    return list(zip(starts, ends, strict=True))
 
 
 def _is_program(text: str, places: list[Spot], fence: tuple[int, int]) -> bool:

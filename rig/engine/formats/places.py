@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 from rig import plugins
 from rig.calls import Call, Json, JsonObject
+from rig.engine.formats.by_name import call_by_name
 from rig.engine.formats.envelopes import BESIDE, call_in, leaves
 from rig.engine.formats.json_text import JsonError, read_json_at
-from rig.engine.formats.named import named_at
 from rig.engine.formats.reader import CallReader, NotRead, read_value
 from rig.engine.formats.shape import CallShape
-from rig.engine.formats.tags import tagged_at
+from rig.engine.formats.tags import call_in_tags
 from rig.toolbox.schemas import fits
 
 _MOST_PLACES = 256
@@ -71,10 +71,10 @@ def _spots(text: str, schemas: Mapping[str, JsonObject], at: int) -> Iterator[Sp
                     loose = _loosely(text)
                 spot, end = _value(text, loose, begin, schemas)
             case "<":
-                if element := tagged_at(text, begin, schemas):
+                if element := call_in_tags(text, begin, schemas):
                     spot = Spot((element.call,), element.form, begin, element.end)
             case _:
-                if written := named_at(text, begin, start.end(), schemas[start[0]]):
+                if written := call_by_name(text, begin, start.end(), schemas[start[0]]):
                     spot = Spot(
                         (Call(start[0], written.arguments),), written.form, written.start, written.end
                     )

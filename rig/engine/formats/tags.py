@@ -37,10 +37,12 @@ _LISTS = frozenset(
 )
 _PARAMETERS = frozenset(["parameter", "param", "arg", "argument", "property", "field", "input"])
 _FENCED = re.compile(r"\s{0,99}```[\w+-]{0,20}\s{0,99}(?=\{)")
+_AROUND = re.compile(r"<(?:tool_?calls?|function_?calls?|tools?|call)>\s{0,20}\Z")
+"""A mark that calls follow, so that a tag that is named like a tool is no other tag."""
 _MOST_PARAMETERS = 64
 
 
-class Tagged(NamedTuple):
+class CallInTags(NamedTuple):
     """A call in tags, and where it ends."""
 
     call: Call
@@ -68,7 +70,7 @@ def _tag(text: str, place: int) -> _Tag | None:
     return _Tag(match["tag"], match["value"] or "", attributes, bool(match["empty"]), match[0], match.end())
 
 
-def tagged_at(text: str, start: int, schemas: Mapping[str, JsonObject]) -> Tagged | None:
+def call_in_tags(text: str, start: int, schemas: Mapping[str, JsonObject]) -> CallInTags | None:
     """Return the call in tags that begins at a place, of a tool with one of these schemas."""
     opened = _tag(text, start)
     if opened is None:
@@ -90,8 +92,20 @@ def tagged_at(text: str, start: int, schemas: Mapping[str, JsonObject]) -> Tagge
         return None
     if opened.is_empty:
         return _by_attributes(name, form, attributes, place, schemas[name])
-    found = _arguments(text, place, schemas[name].get("properties", {}))
-    return Tagged(Call(name, found[0]), form, found[1]) if found else None
+    properties = schemas[name].get("properties", {})
+    arguments = _arguments(text, place, properties)
+    if arguments is None and form == "<NAME>" and len(properties) == 1 and _AROUND.search(text[:start][-60:]):
+        arguments = _text(text, place, name, properties)
+    return CallInTags(Call(name, arguments[0]), form, arguments[1]) if arguments else None
+
+
+def _text(text: str, place: int, name: str, properties: JsonObject) -> tuple[JsonObject, int] | None:
+    """Return the text in a tag as the value of the only parameter, and where the tag ends."""
+    end = text.find(f"</{name}>", place)
+    if end < 0:
+        return None
+    ((key, schema),) = properties.items()
+    return {key: cast(text[place:end].strip("\n"), schema, JSON)}, end + len(name) + 3
 
 
 def _inner_name(
@@ -109,7 +123,7 @@ def _inner_name(
 
 def _by_attributes(
     name: str, form: str, attributes: dict[str, str], end: int, schema: JsonObject
-) -> Tagged | None:
+) -> CallInTags | None:
     """Return a call that is one tag: its arguments are attributes, or JSON in one of them."""
     properties = schema.get("properties", {})
     for key, raw in attributes.items():
@@ -118,13 +132,13 @@ def _by_attributes(
                 value, _ = read_json_at(raw.replace("&quot;", '"'), 0)
             except JsonError:
                 return None
-            return Tagged(Call(name, value), form, end) if isinstance(value, dict) else None
+            return CallInTags(Call(name, value), form, end) if isinstance(value, dict) else None
     if attributes.keys() - properties.keys() - {"id", "type"}:
         return None
     arguments = {
         key: cast(raw, properties[key], JSON) for key, raw in attributes.items() if key in properties
     }
-    return Tagged(Call(name, arguments), form, end)
+    return CallInTags(Call(name, arguments), form, end)
 
 
 def _arguments(text: str, place: int, properties: JsonObject) -> tuple[JsonObject, int] | None:

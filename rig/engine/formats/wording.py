@@ -16,7 +16,7 @@ _CALLING = "(?:call|use|send|invoke|run|make|execute|issue|write)"
 _CALLED = (
     "(?:called|used|sent|invoked|ran|run|made|executed|issued|wrote|tried|logged|recorded|emitted|produced)"
 )
-_TELLING = _any(
+_MENTION = _any(
     # Examples, conditions and forms
     r"(?<![@.\w])examples?\b(?!\.\w)|\be\.g\.|\bfor instance\b|\bsuch as\b|\bsay,|\bsample\b|\bplaceholder\b",
     r"\b(?:would|could|might|hypothetical(?:ly)?|illustrat\w+|demonstrat\w+|imagine|suppose|pretend)\b",
@@ -44,6 +44,8 @@ _TELLING = _any(
     r"不(?:会|要|能|需要|应|调用)|没有|ません|않",
     # Questions
     r"\b(?:shall|should|may|can|could) (?:i|we)\b|\b(?:do|would) you (?:want|like)\b|\bplease confirm\b",
+    r"\byour (?:approval|permission|confirmation|consent)\b|\bonce you (?:confirm|approve|agree)\b",
+    r"\bjust say\b|\bready to be (?:sent|run|called)\b|\blet me know (?:if|whether)\b",
     # Code, its reviews and documents
     r"\bunit tests?\b|\btest case\b|\b(?:request|response) body\b|\breplace\b|\bTODO\b|\bpull request\b",
     r"\bbugs? (?:is )?in\b|(?:^|\n)#{1,6} |\byour (?:tests?|code|script|function|logs?|prompt|message|json"
@@ -51,7 +53,7 @@ _TELLING = _any(
     r"\b(?:wrong|incorrect|invalid|bad|broken|malformed|faulty|correct(?:ed)?|fixed|valid|expected|actual"
     r"|formatted)\b.{0,30}\b(?:calls?|version|json|output|arguments|one|form)\b",
 )
-_WEAKLY = _any(
+_WEAK_MENTION = _any(
     r"\b(?:formats?|schemas?|syntax|template|signature|definitions?|defined|declar\w+|specification|spec)\b",
     r"\b(?:previous(?:ly)?|earlier|last time|before that|history|transcript|logs?|trace|record(?:ed)?)\b",
     r"\b(?:documentation|documented|docs?|reference|manual|tutorial|guide|readme|payload|responses?)\b",
@@ -82,7 +84,7 @@ _WEAKLY = _any(
     r"형식|다음과 같|경우|수 있|했습니다|문서|할까요|उदाहरण|मثال|على سبيل المثال|مثلا|يمكنك",
 )
 """What tells of a call, unless the same sentence says that it is about to be made."""
-_MAKING = _any(
+_ANNOUNCEMENT = _any(
     r"\b(?:i(?:'ll| will| shall| am| need to| have to| must|'m)|let me|let's|let us|we(?:'ll| will| need to"
     r"| have to| can (?:use|call))|allow me|one moment|hold on|give me a (?:moment|second))\b",
     r"\bi can (?:look|check|find|search|get|do|see|call|use)\b",
@@ -100,7 +102,10 @@ _MAKING = _any(
 )
 """Words that announce a call: who writes them is about to make it."""
 _COURTESY = _any(
-    r"\bi(?:'d| would) (?:be|love)\b[^.!?:\n]{0,80}[.!]?|\b(?:please )?let me know\b[^.!?\n]{0,80}[.!]?",
+    r"\bi(?:'d| would) (?:be|love)\b[^.!?:\n]{0,80}[.!]?",
+    r"\b(?:please )?let me know\b"
+    r"(?! (?:if|whether) (?:you(?:'d| would)? (?:want|like|prefer)|i should|this|that|it)\b)"
+    r"[^.!?\n]{0,80}[.!]?",
     r"\b(?:is there )?anything else\b[^.!?\n]{0,60}[?.!]?|\bif you (?:need|have) any\b[^.!?\n]{0,80}[.!]?",
 )
 """What assistants say around anything."""
@@ -112,14 +117,16 @@ _SENTENCE = re.compile(
 def tells(words: str) -> bool:
     """Return whether words beside a call tell of it, quote it, or ask about it, instead of making it."""
     words = _COURTESY.sub(" ", words.replace("’", "'")).strip()
-    return bool(words) and (words.endswith(("?", "？", "؟")) or any(map(_is_telling, _SENTENCE.split(words))))
+    return bool(words) and (words.endswith(("?", "？", "؟")) or any(map(_is_mention, _SENTENCE.split(words))))
 
 
-def _is_telling(sentence: str) -> bool:
-    return bool(_TELLING.search(sentence) or (_WEAKLY.search(sentence) and not _MAKING.search(sentence)))
+def _is_mention(sentence: str) -> bool:
+    return bool(
+        _MENTION.search(sentence) or (_WEAK_MENTION.search(sentence) and not _ANNOUNCEMENT.search(sentence))
+    )
 
 
 def announces(words: str) -> bool:
     """Return whether the last sentence says that a call is about to be made."""
     sentences = [part for part in _SENTENCE.split(words.replace("’", "'").strip()) if part.strip()]
-    return bool(sentences) and bool(_MAKING.search(sentences[-1]))
+    return bool(sentences) and bool(_ANNOUNCEMENT.search(sentences[-1]))

@@ -51,7 +51,7 @@ _QUOTES = ('<|"|>', "<escape>")
 _MOST_LINES = 64
 
 
-class Named(NamedTuple):
+class CallByName(NamedTuple):
     """The arguments behind a name, the place where the call begins with what leads to it, and its end."""
 
     arguments: JsonObject
@@ -60,7 +60,7 @@ class Named(NamedTuple):
     end: int
 
 
-def named_at(text: str, begin: int, end: int, schema: JsonObject) -> Named | None:
+def call_by_name(text: str, begin: int, end: int, schema: JsonObject) -> CallByName | None:
     """Return the call whose name stands at a place, if it is where names of calls stand."""
     first = max(0, begin - 120)
     before = _BEFORE.search(text[first:begin])
@@ -73,9 +73,9 @@ def named_at(text: str, begin: int, end: int, schema: JsonObject) -> Named | Non
         is_printed = before[0].casefold().startswith("print(")
         close = skip(text, python[1])
         stop = close + 1 if is_printed and text.startswith(")", close) else python[1]
-        return Named(python[0], before["mark"] or "Python calls", start, stop)
+        return CallByName(python[0], before["mark"] or "Python calls", start, stop)
     if pairs := _pairs(text, end, properties):
-        return Named(pairs[0], before["mark"] or "<arg_key>", start, pairs[1])
+        return CallByName(pairs[0], before["mark"] or "<arg_key>", start, pairs[1])
     between = _BETWEEN.match(text, end)
     is_led = bool(before["label"] or before["mark"] or (between and (between["label"] or between["number"])))
     if between and text.startswith("{", between.end()):
@@ -92,13 +92,15 @@ def named_at(text: str, begin: int, end: int, schema: JsonObject) -> Named | Non
                 if is_module
                 else before["mark"] or "NAME and JSON"
             )
-            return Named(value[0], form, start, value[1])
+            return CallByName(value[0], form, start, value[1])
     if below := _below(text, start, end, before, properties):
         return below
     if between and before["label"] and between["label"] and len(properties) == 1:
         raw = text[between.end() :].partition("\n")[0].strip()
         return (
-            Named(dict.fromkeys(properties, raw), "Action:", start, between.end() + len(raw)) if raw else None
+            CallByName(dict.fromkeys(properties, raw), "Action:", start, between.end() + len(raw))
+            if raw
+            else None
         )
     return None
 
@@ -158,7 +160,9 @@ def _python(text: str, place: int, properties: JsonObject) -> tuple[JsonObject, 
     return (arguments, place + 1) if arguments or not properties else None
 
 
-def _below(text: str, start: int, end: int, before: re.Match[str], properties: JsonObject) -> Named | None:
+def _below(
+    text: str, start: int, end: int, before: re.Match[str], properties: JsonObject
+) -> CallByName | None:
     """Return the arguments in lines below the name, as in YAML; they are all of the tool's own parameters."""
     opened = _HEAD.match(text, end)
     if not opened or not ((opened["label"] and before["label"]) or (opened["colon"] and not before["label"])):
@@ -179,7 +183,7 @@ def _below(text: str, start: int, end: int, before: re.Match[str], properties: J
         if not raw and not items:
             return None
         arguments[line["key"]] = items or _scalar(raw, properties[line["key"]])
-    return Named(arguments, "YAML", start, place) if arguments else None
+    return CallByName(arguments, "YAML", start, place) if arguments else None
 
 
 def _scalar(raw: str, schema: JsonObject | None) -> Json:
