@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class View(Protocol):
+class RunView(Protocol):
     """What shows a run: it owns the main thread while a job runs, and hears the job's events."""
 
     def run(self, job: "Callable[[Emit], T]", control: "Control") -> T:
@@ -29,7 +29,7 @@ class RunEnd(NamedTuple):
     is_stopped: bool
 
 
-def run(plan: "Plan", view: View, beside: "Sequence[Emit]" = ()) -> RunEnd:
+def run(plan: "Plan", view: RunView, beside: "Sequence[Emit]" = ()) -> RunEnd:
     """Run a plan under a view, and return the run as it is stored then. Raises RigError if nothing is.
 
     Those `beside` the view hear every event before it. Of tasks that cannot be read there are warnings.

@@ -15,7 +15,7 @@ from rig.running.stored_state import StoredState
 
 
 @dataclass(frozen=True, slots=True)
-class PlayedArm:
+class EndedArm:
     """An arm that has been played, at a `position` of the plan. `load` loads the evaluated model of any arm
     unless it is loaded, and `drop` unloads it.
     """
@@ -38,6 +38,6 @@ class ArmHook(Protocol):
         """The name of the notes."""
         ...
 
-    def after(self, arm: PlayedArm) -> JsonObject | None:
+    def after(self, arm: EndedArm) -> JsonObject | None:
         """Return a note on the arm, or None. A RigError is why the arm failed."""
         ...

@@ -18,7 +18,7 @@ from rig.models import Model, OneByOne, OnRead, unheard
 from rig.running.bus import Bus
 from rig.running.control import Control, Person, Stopped
 from rig.running.courses import ArmSession, Clock, TaskCourse, drive
-from rig.running.hooks import ArmHook, PlayedArm
+from rig.running.hooks import ArmHook, EndedArm
 from rig.running.plan import Arm, Plan
 from rig.running.stored_state import Changed, StoredState
 from rig.running.strategy import Schedule, Scheduler, Visit
@@ -279,7 +279,7 @@ class _Loop:
 
     def _run_hooks(self, position: int) -> None:
         """Do what plugins do with an arm that has been played, and store their notes."""
-        writer, played = self.state.writer, PlayedArm(self.state, position, self._model, self._drop)
+        writer, played = self.state.writer, EndedArm(self.state, position, self._model, self._drop)
         assert writer is not None
         hooks: Iterable[ArmHook] = plugins.registered().hooks.values()
         for hook in hooks:

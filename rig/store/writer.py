@@ -100,9 +100,7 @@ class RunWriter(AbstractContextManager["RunWriter"]):
             self._set("arms", self._arms[arm], load_s=load_s, failure=None)
 
     def note(self, arm: int, column: Literal["failure", "decided"], text: str) -> None:
-        """Note why an arm could not go on (`failure`), or the verdict of the strategy that ended it
-        (`decided`).
-        """
+        """Note why an arm could not go on (`failure`), or the verdict of the strategy that ended it."""
         with self._transaction():
             self._set("arms", self._arms[arm], **{column: text})
 

@@ -4,7 +4,7 @@ from functools import partial
 
 from rig import serving
 from rig.calls import JsonObject
-from rig.running.hooks import PlayedArm
+from rig.running.hooks import EndedArm
 from rig.running.plan import Plan
 from rig.schemes import NO_WEIGHTS
 
@@ -27,7 +27,7 @@ class Attribution:
 
     name = "attribution"
 
-    def after(self, arm: PlayedArm) -> JsonObject | None:
+    def after(self, arm: EndedArm) -> JsonObject | None:
         reference = reference_of(arm.plan, arm.position)
         # A strategy stops arms by their results, so these have not played the same.
         if reference is None or arm.plan.schedule is not None:
