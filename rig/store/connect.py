@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from sqlite_utils import Database
-
 from rig.errors import RigError
 from rig.files import temporary_folder
 from rig.store.holder import is_in_use
 from rig.store.inspection import fault_of, is_remembered, remember
 from rig.store.schema import KNOWN, MIGRATIONS
 from rig.store.views import refresh_views
+from rig.tables import Database
 
 
 class StoreError(RigError):

@@ -5,14 +5,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlite_utils import Database
-
 from rig.events import Where
 from rig.metrics import Counts
 from rig.store.connect import connect_unnoticed, faults, understood
 from rig.store.holder import held_by
 from rig.store.reader import Row, Runs
 from rig.store.records import StoredRun
+from rig.tables import Database
 from rig.tasks import PlayedTurn
 
 

@@ -10,13 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sqlite_utils import Database
-
 from rig.errors import RigError
 from rig.files import beginning, json_text
 from rig.store.holder import check_unheld, held_by
 from rig.store.reader import Runs
 from rig.store.views import refresh_views
+from rig.tables import Database
 
 _MAGIC = "SQLite format 3\0"
 

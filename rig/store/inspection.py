@@ -15,12 +15,11 @@ from functools import cache
 from itertools import chain
 from pathlib import Path
 
-from sqlite_utils import Database
-
 from rig import files
 from rig.databases import LARGEST_VALUE
 from rig.paths import real
 from rig.store.schema import MIGRATIONS
+from rig.tables import Database
 
 MOST_CELLS = 5_000_000
 """The most conversations times arms times repeats of a run."""

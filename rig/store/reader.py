@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 from warnings import warn
 
-from sqlite_utils import Database
-
 from rig.budget import parse_json
 from rig.errors import MACHINE, PASSING, RigError, RigWarning, did_you_mean
 from rig.limits import by_option, cut_answers
@@ -23,6 +21,7 @@ from rig.store.records import ArmSums, Cell, FailedTurn, StoredArm, StoredRun, T
 from rig.store.rows import StoredTask, fault_from_row, step_from_row
 from rig.store.scores import ANSWERS, CLOCK, NOTHING, USAGE, ScoreReader, speed_from
 from rig.store.views import EXPORTED, create_temporary_views
+from rig.tables import Database
 from rig.tasks import PlayedTurn, Task
 
 if TYPE_CHECKING:

@@ -7,11 +7,10 @@ Views hold no data and are not part of it (rig.store.views).
 import json
 from pathlib import Path
 
-from sqlite_utils import Database, Migrations
-
 from rig.budget import parse_json
 from rig.databases import in_memory
 from rig.paths import real
+from rig.tables import Database, Migrations
 
 MIGRATIONS = Migrations("rig.runs")
 

@@ -9,8 +9,6 @@ from pathlib import Path
 from sys import intern
 from typing import Any, NamedTuple
 
-from sqlite_utils import Database
-
 from rig.budget import parse_json
 from rig.calls import JsonObject
 from rig.errors import RigError
@@ -20,6 +18,7 @@ from rig.metrics import UNPLAYED, Counts
 from rig.models import Usage
 from rig.store.connect import intact
 from rig.store.records import GraderInfo, StoredRun, StoredScore
+from rig.tables import Database
 
 _GRADER = "grader, grader_version, similarity"
 

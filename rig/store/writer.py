@@ -15,8 +15,6 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
-from sqlite_utils import Database
-
 from rig import __version__
 from rig.budget import parse_json
 from rig.calls import Json, JsonObject, Verdict
@@ -29,6 +27,7 @@ from rig.store.inspection import remember
 from rig.store.records import FAILED_ARM, GraderInfo, NewRun
 from rig.store.rows import fault_row, step_row, storable, to_json, verdict_columns, view_of
 from rig.store.views import refresh_views
+from rig.tables import Database
 from rig.tasks import PlayedTurn
 
 if TYPE_CHECKING:
