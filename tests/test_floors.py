@@ -35,6 +35,7 @@ RANKS = {
     "rig.config": (0, 3),
     "rig.progress": (0, 0),
     "rig.databases": (0, 1),
+    "rig.sqlite_import": (0, 0),
     "rig.tasks": (0, 4),
     "rig.metrics": (0, 3),
     "rig.limits": (0, 4),

@@ -18,6 +18,7 @@ from types import NoneType
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
 import click
+from click.shell_completion import CompletionItem
 
 from rig.cli.sources import settle
 from rig.errors import RigError, did_you_mean
@@ -180,6 +181,13 @@ class Verbs(click.Group):
         module, _, attribute = self.later[name].place.partition(":")
         member: click.Command = getattr(importlib.import_module(module), attribute or "command")
         return member
+
+    def shell_complete(self, context: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete the names of members, without importing those that are imported when they are used."""
+        names = [name for name in self.list_commands(context) if name.startswith(incomplete)]
+        shown = [name for name in names if name in self.later or not self.commands[name].hidden]
+        members = [CompletionItem(name, help=self.does(context, name)) for name in shown]
+        return [*members, *click.Command.shell_complete(self, context, incomplete)]
 
     def does(self, context: click.Context, name: str) -> str:
         """Return what a member does, in one sentence."""

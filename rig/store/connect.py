@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from sqlite_utils import Database
-
 from rig.errors import RigError
 from rig.files import temporary_folder
+from rig.sqlite_import import Database
 from rig.store.holder import is_in_use
 from rig.store.schema import APPLICATION, STATEMENTS, VERSION, fault_of
 from rig.store.views import refresh_views

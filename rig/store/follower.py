@@ -5,10 +5,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlite_utils import Database
-
 from rig.events import Where
 from rig.metrics import Counts
+from rig.sqlite_import import Database
 from rig.store.connect import connect_unnoticed, faults, understood
 from rig.store.holder import held_by
 from rig.store.reader import Row, Runs

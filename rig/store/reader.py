@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 from warnings import warn
 
-from sqlite_utils import Database
-
 from rig.budget import parse_json
 from rig.calls import Json, JsonObject
 from rig.errors import MACHINE, PASSING, RigError, RigWarning, did_you_mean
 from rig.limits import by_option, cut_answers
 from rig.meters import Costs
 from rig.metrics import Declaration
+from rig.sqlite_import import Database
 from rig.store.connect import connect_for_reading, faults, intact, understood
 from rig.store.holder import held_by
 from rig.store.records import ArmSums, Cell, FailedTurn, StoredArm, StoredRun, Transcript

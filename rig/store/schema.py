@@ -8,9 +8,8 @@ import re
 from functools import cache
 from typing import Any
 
-from sqlite_utils import Database
-
 from rig.databases import in_memory
+from rig.sqlite_import import Database
 
 APPLICATION = 0x72696730
 """The application id in the header of a store: `rig0` in ASCII."""

@@ -9,8 +9,6 @@ from pathlib import Path
 from sys import intern
 from typing import Any, NamedTuple
 
-from sqlite_utils import Database
-
 from rig.budget import parse_json
 from rig.calls import JsonObject
 from rig.errors import RigError
@@ -18,6 +16,7 @@ from rig.events import Speed
 from rig.limits import THOUGHTS, by_option, thoughts_by_role
 from rig.metrics import UNPLAYED, Counts
 from rig.models import Usage
+from rig.sqlite_import import Database
 from rig.store.connect import intact
 from rig.store.records import GraderInfo, ScoredCell, ScoredTurn, StoredRun, StoredScore, TurnSpeed
 

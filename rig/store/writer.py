@@ -12,14 +12,13 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
-from sqlite_utils import Database
-
 from rig import __version__
 from rig.budget import parse_json
 from rig.calls import JsonObject, Verdict
 from rig.errors import PASSING
 from rig.meters import Costs
 from rig.metrics import Counts, Declaration, Remark, Score, in_other_forms
+from rig.sqlite_import import Database
 from rig.store.connect import connect_for_writing, deleted, faults, intact, transaction
 from rig.store.holder import Holder, RunLock, check_unheld
 from rig.store.records import FAILED_ARM, GraderInfo, NewRun

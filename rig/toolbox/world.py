@@ -18,14 +18,13 @@ from pathlib import Path
 from random import Random
 from typing import Any, ClassVar, Self, TypeAlias
 
-from sqlite_utils import Database
-
 from rig import times
 from rig.budget import parse_json
 from rig.calls import SESSION_TOKEN, Json
 from rig.databases import in_memory
 from rig.errors import RigError
 from rig.files import read_bytes
+from rig.sqlite_import import Database
 from rig.toolbox.rules import TrueCall
 
 Stored: TypeAlias = str | bytes | None

@@ -14,7 +14,6 @@ from types import GenericAlias, NoneType
 from typing import Annotated, Any, TypeAlias, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
-from sqlite_utils import Database
 
 from rig import times
 from rig.budget import parse_json
@@ -23,6 +22,7 @@ from rig.documents import adapter, parsed
 from rig.errors import RigError
 from rig.files import put_in_place, read_text, temporary_path
 from rig.paths import WORLD_DATABASE, WORLD_SEED
+from rig.sqlite_import import Database
 from rig.tooltalk.world import LAYOUTS, Accounts, Records, World
 
 MAX_FILE_BYTES = 64 * 1024 * 1024

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self, TypeAlias
 
 from pydantic import AfterValidator
-from sqlite_utils import Database
 
 from rig import times
 from rig.calls import SESSION_TOKEN, Json, JsonObject
 from rig.errors import RigError
 from rig.paths import WORLD_DATABASE
+from rig.sqlite_import import Database
 from rig.toolbox import world as worlds
 from rig.toolbox.spec import Text, ToolError, quoted
 from rig.toolbox.world import decode, encode, hexadecimal, key

@@ -58,7 +58,17 @@ def test_completion_of_options_loads_nothing_that_plays(verb: str) -> None:
 def test_the_list_of_runs_loads_the_store_alone(tmp_path: Path) -> None:
     modules = loaded("runs", "--runs", tmp_path / "runs.sqlite")
     assert "rig.store" in modules
-    assert modules & {*HEAVY, "pydantic"} == set()
+    assert modules & {*HEAVY, "numpy", "pydantic"} == set()
+
+
+def test_completion_of_verbs_imports_none() -> None:
+    variables = {"_RIG_COMPLETE": "bash_complete", "COMP_WORDS": "rig ", "COMP_CWORD": "1"}
+    modules = loaded(variables=variables)
+    assert "rig.cli.verbs" in modules
+    assert modules & {*HEAVY, "numpy", "sqlite_utils", "pydantic", "rig.cli.run", "benchmarks"} == set()
+    complete = ShellComplete(cli, {}, "rig", "_RIG_COMPLETE")
+    assert {item.value for item in complete.get_completions([], "")} >= {*VERBS, "models"}
+    assert {item.value for item in complete.get_completions(["models"], "tu")} == {"tune"}
 
 
 @pytest.mark.parametrize(
