@@ -126,6 +126,8 @@ def test_calls_among_words_that_tell_of_them_are_none(text: str) -> None:
 
 
 SPOKEN = [
+    '{json}\n{"sky": "clear", "degrees": 4}',
+    '{json}\n{"exception": "There is no such city."}',
     "Sure, let me get the weather for Oslo.\n\n{fence}",
     "To get the weather in Oslo, I will use the tool with the following parameters:\n\n{fence}",
     "Here is the JSON for the function call:\n{fence}",
