@@ -6,6 +6,7 @@ returns, and neither is needed. Whatever you can put right raises `rig.RigError`
 command line prints. Stores are only read, so that a run in progress never waits for a notebook.
 """
 
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, fields
@@ -16,11 +17,10 @@ from typing import Any, Generic, SupportsIndex, TypeVar, overload
 import click
 from markupsafe import escape
 
-from rig import paths
+from rig import displays, paths, running
 from rig.budget import parse_json
 from rig.calls import JsonObject
 from rig.cli.options import click_option, require_one_suite
-from rig.cli.run import carry_out
 from rig.compare import compare as comparing
 from rig.compare.arms import ComparisonOptions
 from rig.compare.findings import Comparison as Comparison
@@ -420,7 +420,8 @@ def run(
     several = [models] if isinstance(models, str | Path) else models
     path = paths.runs_file() if store is None else Path(store)
     planned = plan(Options(models=tuple(map(str, several)), **chosen), path, name)
-    carry_out(planned, display or ("notebook" if is_notebook() else "plain"), as_json=False)
+    chosen_display = display or ("notebook" if is_notebook() else "plain")
+    running.run(planned, displays.choose(chosen_display, sys.stdout))
     return Store(path).run(planned.run)
 
 

@@ -19,13 +19,11 @@ from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar, cast
 import yaml  # type: ignore[import-untyped]
 from pydantic import BaseModel, ConfigDict, FailFast, Field, TypeAdapter, ValidationError
 
-from rig.budget import DEEPEST, LARGEST_YAML, PLAIN, Budget
+from rig.budget import DEEPEST, PLAIN, Budget
 from rig.calls import Json, JsonObject
 from rig.errors import RigError
 from rig.files import LARGEST, read_text
 
-LARGEST_JSON = 16 * 2**20
-"""The most bytes of a file."""
 MOST_VALUES = 200_000
 MOST_TEXT = 2**22
 """The most values of a YAML file, and characters in them, counting what anchors repeat each time."""
@@ -114,7 +112,7 @@ class DocumentPart:
 def read(file: Path) -> list[DocumentPart]:
     """Read the documents of a file: one of JSON, any number of YAML. Raises RigError, with the place."""
     is_yaml = file.suffix.lower() in YAML_ENDINGS
-    text = read_text(file, LARGEST_YAML if is_yaml else LARGEST_JSON).removeprefix("\ufeff")
+    text = read_text(file).removeprefix("\ufeff")
     return list(from_yaml(text, file)) if is_yaml else [DocumentPart(from_json(text, str(file)), file)]
 
 

@@ -274,7 +274,8 @@ _LONGEST = 180
 
 def temporary_path(directory: Path, purpose: str, *, hidden: bool = True) -> Path:
     """Return a new unpredictable path, and remove what processes that are gone left for this purpose."""
-    remove_leftovers(directory, purpose, hidden=hidden)
+    if not _is_own(directory):
+        remove_leftovers(directory, purpose, hidden=hidden)
     pid = os.getpid()
     owner = f"{_host()}-{pid}-{started_s(pid) or 0:.0f}"
     return directory / f"{_beginning(purpose, hidden=hidden)}.{owner}-{secrets.token_hex(8)}"
@@ -294,6 +295,15 @@ def temporary_folder(directory: Path, purpose: str, *, hidden: bool = True) -> I
 
 def _beginning(purpose: str, *, hidden: bool) -> str:
     return f"{'.' * hidden}{_shortened(purpose)}"
+
+
+def _is_own(directory: Path) -> bool:
+    """Return whether this process made a directory or one above it, in which no other has left anything.
+
+    Folders with thousands of files are filled there, one after the other, and each search takes longer.
+    """
+    names = (_NAME.fullmatch(part) for part in directory.parts)
+    return any(name and name["host"] == _host() and int(name["pid"]) == os.getpid() for name in names)
 
 
 def remove_leftovers(directory: Path, purpose: str, *, hidden: bool = True) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias, Union, get_args, get_origin, get_typ
 
 from rig.errors import RigError
 
-Reader: TypeAlias = Literal["run", "method", "engine"]
+Reader: TypeAlias = Literal["run", "method", "engine", "plugin"]
 Recorded: TypeAlias = Literal["always", "changed", "never"]
 
 GROUPS = CONVERSATIONS, DIALS, PROMPT, GENERATION, MACHINE, SERVERS, GRADING = (
@@ -79,15 +79,25 @@ class Option:
     @property
     def place(self) -> str:
         """The key in an arm's whole fingerprint."""
+        if self.reader == "plugin":
+            return self.key
         return f"{'model' if self.reader == 'engine' else 'protocol'}.{self.key}"
 
     def parse(self, text: str) -> Any:
-        """Parse a text as a value of the default's type. Raises RigError that names no option."""
+        """Parse a text as a value of the default's type that the option takes.
+
+        Raises RigError that names no option.
+        """
         kind = type(self.default)
         try:
-            return _FLAGS[text] if kind is bool else kind(text)
+            value = _FLAGS[text] if kind is bool else kind(text)
         except (KeyError, ValueError) as error:
             raise RigError(f"not a value such as {self.default}") from error
+        if self.choices and value not in self.choices:
+            raise RigError(f"choose from: {', '.join(self.choices)}")
+        if self.least is not None and value < self.least:
+            raise RigError(f"must be at least {self.least:g}")
+        return value
 
     def levels(self, text: str) -> tuple[Any, ...]:
         """Parse the values of a text with commas, such as `0,2k,4k`. Raises RigError that names no option."""

@@ -1,6 +1,7 @@
 """The one table of options: everything that shapes a run, declared once.
 
-An option is a field of one of three classes: two here, and the engine's in `rig.engine_options`. Its
+An option is a field of one of three classes, two here and the engine's in `rig.engine_options`, or of a class
+that a plugin registers. Its
 annotation is its type, its default holds if nobody sets it, and `option` has the rest. From that come the
 options of the verbs and their help (`rig.cli.options`), the names in `rig.toml`, what is stored with a run
 and the names of arms (`rig.running.planning`), the settings of the engine (`rig.engine`), and the
@@ -8,13 +9,16 @@ fingerprint. To add an option, add a field. To give one to a method alone, put a
 users set it with `--set`.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from rig import plugins
 from rig.calls import JsonObject
 from rig.engine_options import EngineOptions
+from rig.errors import RigError
 from rig.option import (
     CONVERSATIONS,
     GENERATION,
@@ -215,8 +219,39 @@ class MethodOptions:
 OF_RUN = options_of(RunOptions, "run")
 OF_METHODS = options_of(MethodOptions, "method")
 OF_ENGINE = options_of(EngineOptions, "engine")
-TABLE: Mapping[str, Option] = {**OF_RUN, **OF_METHODS, **OF_ENGINE}
-"""Every option by name."""
+_OWN: Mapping[str, Option] = {**OF_RUN, **OF_METHODS, **OF_ENGINE}
+
+
+class OptionTable(Mapping[str, Option]):
+    """Every option by name: rig's own, and those of registered groups."""
+
+    def __getitem__(self, name: str) -> Option:
+        return _OWN[name] if name in _OWN else of_plugins()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*_OWN, *of_plugins()))
+
+    def __len__(self) -> int:
+        return len(_OWN) + len(of_plugins())
+
+
+TABLE = OptionTable()
+
+
+def of_plugins() -> Mapping[str, Option]:
+    """Return the options of registered groups, by name. Raises RigError for a name that there is already."""
+    return _of_groups(plugins.registered())
+
+
+@lru_cache(maxsize=4)
+def _of_groups(registry: plugins.Registry) -> Mapping[str, Option]:
+    table: dict[str, Option] = {}
+    for group, fields in registry.options.items():
+        for name, declared in options_of(fields, "plugin").items():
+            if name in _OWN or name in table:
+                raise RigError(f"there is already an option named {name}; rename that of {group}")
+            table[name] = replace(declared, group=declared.group or group, key=f"{group}.{declared.key}")
+    return table
 
 
 def shared(*names: str) -> tuple[Option, ...]:

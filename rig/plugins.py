@@ -24,7 +24,7 @@ OWN = (
     *("rig.tooltalk", "rig.methods.tooltalk", "rig.methods.autode", "rig.methods.dynamic"),
     *("rig.methods.tooleval", "rig.methods.bfcl", "rig.methods.tau2", "rig.judging", "rig.papers"),
     *("rig.engine", "rig.serving", "rig.displays", "rig.exports", "rig.authoring", "rig.stress"),
-    *("rig.cluster", "rig.mcp", "rig.verbs"),
+    *("rig.cluster", "rig.mcp", "rig.strategies", "rig.twins", "rig.verbs"),
 )
 
 
@@ -103,6 +103,8 @@ class Registry:
         self.verbs = Tenants("verb")
         self.schemes = Tenants("scheme")
         self.hooks = Tenants("hook after an arm")
+        self.strategies = Tenants("strategy")
+        self.options = Tenants("group of options")
 
     def add_method(self, method: Named) -> None:
         """Add a way to read, play and score tasks: a `Method` (`rig.methods.base`), for `--method NAME`."""
@@ -146,6 +148,14 @@ class Registry:
     def add_scheme(self, scheme: Named) -> None:
         """Add what names with a prefix such as `http:` stand for: a `Scheme` (`rig.schemes`)."""
         self.schemes.add(scheme)
+
+    def add_options(self, name: str, fields: type) -> None:
+        """Add a group of options of `rig run`: a dataclass with them as fields (`rig.option`)."""
+        self.options[name] = fields
+
+    def add_strategy(self, strategy: Named) -> None:
+        """Add a way to order what a run plays: a `RunStrategy` (`rig.running.strategy`)."""
+        self.strategies.add(strategy)
 
     def add_hook(self, hook: Named) -> None:
         """Add what is done once an arm has been played: an `ArmHook` (`rig.running.hooks`)."""

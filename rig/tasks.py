@@ -7,7 +7,7 @@ from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
-from rig.calls import ExecutedCall, JsonObject, Verdict
+from rig.calls import ExecutedCall, JsonObject, StepPlace, Verdict
 from rig.errors import ErrorKind, RigError, did_you_mean
 from rig.models import Prediction
 from rig.options import LeftOut
@@ -208,3 +208,13 @@ def require_unique(tasks: Iterable[Task], where: object) -> None:
     names = Counter(task.name for task in tasks)
     if repeated := sorted(name for name, count in names.items() if count > 1):
         raise RigError(f"{where}: names must be unique; repeated: {', '.join(repeated)}")
+
+
+class AnswerPath(NamedTuple):
+    """The steps of a tree that lead to the answer or, without one, that count."""
+
+    places: frozenset[StepPlace] = frozenset()
+    is_answered: bool = False
+
+
+NO_PATH = AnswerPath()

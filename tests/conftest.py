@@ -1,5 +1,6 @@
 """What every test stands on: no network, no file of the user's, and the data it may ask for."""
 
+import itertools
 import json
 import os
 import socket
@@ -74,11 +75,21 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session")
+def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A new folder each time. `mktemp` would look through those of all tests before: 17 ms after 6,000."""
+    base = tmp_path_factory.mktemp("places")
+    return (base / str(number) for number in itertools.count())
+
+
 @pytest.fixture(autouse=True)
-def own_runs(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def own_runs(places: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """The runs and settings of a test, and of the processes it starts, are in a folder of its own."""
-    monkeypatch.setenv("RIG_CONFIG", str(tmp_path_factory.mktemp("config") / "rig.toml"))
-    monkeypatch.setenv("RIG_RUNS", str(tmp_path_factory.mktemp("runs") / "runs.sqlite"))
+    place = next(places)
+    for folder in (place, place / "config", place / "runs"):
+        folder.mkdir()
+    monkeypatch.setenv("RIG_CONFIG", str(place / "config" / "rig.toml"))
+    monkeypatch.setenv("RIG_RUNS", str(place / "runs" / "runs.sqlite"))
 
 
 @pytest.fixture(autouse=True)

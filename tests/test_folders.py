@@ -11,6 +11,7 @@ from rig.files import temporary_folder, temporary_path
 from rig.folders import change_mode, folder_of, open_folder, remove
 
 
+@pytest.mark.slow
 def test_folders_in_folders_go_however_deep_they_lie(tmp_path: Path) -> None:
     nested(tmp_path / "deep", 3_000)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -22,6 +23,7 @@ def test_folders_in_folders_go_however_deep_they_lie(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_deep_folders_that_a_killed_process_left_block_nobody(tmp_path: Path) -> None:
     left = temporary_path(tmp_path, "work", hidden=False).name.replace(f"-{os.getpid()}-", f"-{2**22 + 1}-")
     nested(tmp_path / left, 3_000)

@@ -68,6 +68,18 @@ def test_only_what_was_made_for_this_purpose_by_rig_is_removed(tmp_path: Path) -
     assert {path.name for path in tmp_path.iterdir()} == kept
 
 
+def test_a_folder_of_thousands_of_files_is_searched_for_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searched: list[Path] = []
+    monkeypatch.setattr("rig.files.remove_leftovers", lambda folder, *_, **__: searched.append(folder))
+    with filling(tmp_path / "made") as folder:
+        for number in range(20):
+            write("{}", folder / "a" / f"{number}.json", folders=True)
+    assert len(list((tmp_path / "made" / "a").iterdir())) == 20
+    assert searched == [tmp_path / "made"]
+
+
 def test_what_another_machine_made_is_removed_when_it_is_old(tmp_path: Path) -> None:
     name = temporary_path(tmp_path, "work").name
     elsewhere = tmp_path / name.replace(name.split(".")[2][:8], "0" * 8)

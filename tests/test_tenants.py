@@ -385,6 +385,7 @@ def test_the_live_view_shows_both_voices_and_the_methods_own_metrics(
     terminal.press("q")
 
 
+@pytest.mark.slow
 def test_an_export_writes_runs_of_any_method(call: Call, tmp_path: Path) -> None:
     call("run", "oracle", "--limit", "1", "--similarity", "exact", "--display", "none")
     written = call("export", "latest", "--format", "haiku", "--set", "season=winter", plugins=("haiku.py",))
@@ -409,3 +410,60 @@ def test_a_dial_makes_arms_and_has_a_metric_of_its_own(call: Call) -> None:
     assert "no option of the method is called shouting" in call(*asked, "--set", "shouting=1", code=2)
     fault = call(*asked, "--set", "shouting=x", plugins=("shouting.py",), code=2)
     assert "'x' is not a number" in fault
+
+
+@pytest.mark.slow
+def test_a_plugin_of_80_lines_has_a_verb_options_a_strategy_and_a_note(call: Call, secrets: Path) -> None:
+    plugin = ("patience.py",)
+    toy = (TOYS / "patience.py").read_text(encoding="utf-8")
+    assert len(toy.splitlines()) <= 80
+    assert f"```python\n{toy}```" in (TOYS.parents[1] / "docs/how-to/plugins.md").read_text(encoding="utf-8")
+    assert re.search(r"Plugins:\n  moods +Say in which mood", call("--help", plugins=plugin))
+    assert re.search(r"Patience:\n  --patience N +Drop an arm", call("run", "--help", plugins=plugin))
+    asked = ("run", "bisecting", "counting", "--suite", secrets, "--role", "user=honest", "--json")
+    options = ("--patience", 2, "--mood", "calm", "--mood", "wild", "--display", "none")
+    plugins = (*plugin, "guessing.py")
+    better, _, worse, _ = json.loads(call(*asked, *options, plugins=plugins))["arms"]
+    assert (better["arm"], better["conversations"]) == ("bisecting mood=calm", 6)
+    assert 2 <= worse["conversations"] < 6
+    assert worse["decided"] == "dropped after 2 wrong"
+    assert worse["notes"] == {"mood": {"text": "was calm", "lines": []}}
+    assert "counting mood=wild was wild" in call("moods", "latest", plugins=plugin)
+    # What the plugin noted is shown without it.
+    assert "counting mood=wild: was wild" in call("show", "latest")
+    both = ("latest/bisecting mood=calm", "latest/bisecting mood=wild")
+    assert "differs in mood (none -> wild)" in call("compare", *both)
+    refused = call("run", "--resume", "latest", plugins=("guessing.py",), code=2)
+    assert "options that nothing here registers (patience, mood); name their plugin" in refused
+    wrong = call(*asked, "--patience", 0, plugins=plugin, code=2)
+    assert "'--patience': 0 is not in the range x>=1" in wrong
+
+
+def test_options_of_a_plugin_are_in_the_settings_file_and_in_the_api(call: Call, tmp_path: Path) -> None:
+    config = tmp_path / "own.toml"
+    config.write_text(
+        f'[places]\nplugins = "{TOYS / "patience.py"}"\n[run]\nmood = "grim"\n', encoding="utf-8"
+    )
+    script = """
+import rig
+run = rig.run("oracle", limit=1, similarity="exact", display="none", mood=["calm", "grim"], patience=1)
+print(*(arm.fingerprint.get("Patience.mood") for arm in run.arms))
+"""
+    environment = {**os.environ, "RIG_CONFIG": str(config), "RIG_RUNS": "runs.sqlite"}
+    command = [sys.executable, "-m", "rig", "run", "oracle", "--limit", "1", "--similarity", "exact"]
+    subprocess.run([*command, "--display", "none"], cwd=tmp_path, env=environment, check=True)
+    completing = {"COMP_WORDS": "rig moo", "COMP_CWORD": "1", "_RIG_COMPLETE": "bash_complete"}
+    for more, arguments, printed in (
+        ({}, ("-m", "rig", "moods", "latest"), "oracle was grim"),
+        (completing, ("-m", "rig"), "plain,moods"),
+        ({"RIG_PLUGINS": str(TOYS / "patience.py")}, ("-c", script), "None grim"),
+    ):
+        done = subprocess.run(
+            [sys.executable, *arguments],
+            cwd=tmp_path,
+            env={**environment, **more},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.strip() == printed, done.stderr

@@ -10,37 +10,23 @@ from collections.abc import Iterator
 from conftest import CHECKOUT
 
 TENANTS = (
-    *("rig.engine", "rig.serving", "rig.cluster", "rig.mcp", "rig.tooltalk", "rig.judging", "rig.solutions"),
-    *(
-        "rig.papers",
-        "rig.stress",
-        "rig.authoring",
-        "rig.tuning",
-        "rig.screening",
-        "rig.report",
-        "rig.exports",
-    ),
-    *("rig.bundle", "rig.rescore", "rig.replay", "rig.gate", "rig.verbs", "tui", "benchmarks"),
-    *("rig.methods.tooltalk", "rig.methods.autode", "rig.methods.dynamic", "rig.methods.tooleval"),
-    *("rig.methods.bfcl", "rig.methods.tau2", "rig.scoring.texts", "rig.scoring.similarity"),
-    *("rig.toolbox.servers", "rig.toolbox.server_config", "rig.toolbox.server_world", "rig.toolbox.client"),
-    *("rig.toolbox.cassette", "rig.toolbox.isolation"),
+    *("rig.engine", "rig.serving", "rig.twins", "rig.cluster", "rig.mcp", "rig.tooltalk", "rig.judging"),
+    *("rig.solutions", "rig.papers", "rig.stress", "rig.authoring", "rig.tuning", "rig.screening"),
+    *("rig.report", "rig.exports", "rig.bundle", "rig.rescore", "rig.replay", "rig.gate", "rig.verbs"),
+    *("rig.strategies", "rig.methods.tooltalk", "rig.methods.autode", "rig.methods.dynamic"),
+    *("rig.methods.tooleval", "rig.methods.bfcl", "rig.methods.tau2", "rig.scoring.texts"),
+    *("rig.scoring.similarity", "rig.toolbox.servers", "rig.toolbox.server_config"),
+    *("rig.toolbox.server_world", "rig.toolbox.client", "rig.toolbox.cassette", "rig.toolbox.isolation"),
+    *("tui", "benchmarks"),
     # Verbs of tenants.
-    *(
-        "rig.cli.author",
-        "rig.cli.bundle",
-        "rig.cli.card",
-        "rig.cli.exchange",
-        "rig.cli.gate",
-        "rig.cli.judge",
-    ),
-    *("rig.cli.model_files", "rig.cli.model_info", "rig.cli.models", "rig.cli.score", "rig.cli.screen"),
-    *("rig.cli.tune", "rig.cli.doctor", "rig.cli.bench"),
+    *("rig.cli.author", "rig.cli.bench", "rig.cli.bundle", "rig.cli.card", "rig.cli.doctor"),
+    *("rig.cli.exchange", "rig.cli.gate", "rig.cli.judge", "rig.cli.model_files", "rig.cli.model_info"),
+    *("rig.cli.models", "rig.cli.score", "rig.cli.screen", "rig.cli.tune"),
 )
 """The rooms that are no kernel: who needs them registers them (`rig.plugins`)."""
 
 EXCEPTIONS = {
-    "rig.cli.compare": {"rig.engine", "rig.papers", "rig.report"},
+    "rig.cli.compare": {"rig.engine", "rig.judging", "rig.report"},
     "rig.cli.config": {"tui"},
     "rig.cli.options": {"rig.engine"},
     "rig.cli.runs": {"rig.replay", "rig.rescore", "tui"},
@@ -59,7 +45,7 @@ EXCEPTIONS = {
         ),
         *("rig.methods.autode", "rig.methods.bfcl", "rig.methods.dynamic", "rig.methods.tau2", "rig.serving"),
         *("rig.methods.tooleval", "rig.methods.tooltalk", "rig.stress", "rig.tooltalk"),
-        "rig.verbs",
+        *("rig.verbs", "rig.strategies", "rig.twins"),
     },
     "rig.scoring": {"rig.scoring.similarity"},
     "rig.scoring.matching": {"rig.scoring.similarity"},

@@ -91,6 +91,7 @@ def test_there_is_a_manual_page_for_every_command(wheel: Path) -> None:
     assert not [line for line in compare.splitlines() if line.startswith("'")]
 
 
+@pytest.mark.slow
 def test_models_live_in_the_folder_one_is_in(
     elsewhere: Path, smollm2: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,20 +1,13 @@
-"""The live view as a display: the application has the main thread, and the run has another.
+"""The live view as a display: the application has the main thread, and the run has another."""
 
-It also handles signals and hang-ups, and restores the line discipline of the terminal even if the application
-cannot: when it is killed, runs out of memory, or crashes in C.
-"""
-
-import os
-import select
 import signal
-import subprocess
 import sys
 import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -170,60 +163,6 @@ def _watch(feed: EventQueue, control: Control) -> BaseException | None:
     return app.fault
 
 
-LEAVE = (
-    "\x1b[?2026l"  # end a synchronized update
-    "\x1b[<u"  # keyboard protocol
-    "\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1016l"  # mouse
-    "\x1b[?2004l\x1b[?2048l\x1b[?1004l"  # bracketed paste, resizes and focus told in band
-    "\x1b[?7h\x1b[0m"  # wrap long lines, plain colours
-    "\x1b[?1049l\x1b[?25h"  # the screen from before, the cursor
-)
-"""The sequences that undo the modes that Textual's Linux driver sets in a terminal."""
-
-# This process gets the terminal's signals as well; it ignores them, and reads until the application is gone.
-_SCRIPT = """
-trap '' HUP INT QUIT TERM TTOU TSTP
-read -r over || printf %s "$1" >&2
-stty "$2" <&"$3"
-"""
-
-
-@contextmanager
-def terminal_guard(terminal: int, painted: int) -> Iterator[None]:
-    """A context with a guard: a process that restores the terminal when the context or this process ends.
-
-    It always restores the line discipline. The application resets other modes itself unless it dies, so the
-    guard resets them only then. `terminal` and `painted` are the file descriptors of the terminal that keys
-    are read from and of the one that is painted on. Without sh and stty there is no guard.
-    """
-    process = None
-    with suppress(OSError):
-        process = _start(terminal, painted)
-    try:
-        yield
-    finally:
-        if process is not None and process.stdin is not None:
-            with suppress(OSError):
-                os.write(process.stdin.fileno(), b"over\n")
-            process.stdin.close()
-            process.wait()
-
-
-def _start(terminal: int, painted: int) -> subprocess.Popen[bytes]:
-    modes = subprocess.run(["stty", "-g"], stdin=terminal, capture_output=True, text=True, check=False)
-    keys = os.dup(terminal)  # its number is none of the three that are redirected
-    try:
-        return subprocess.Popen(
-            ["sh", "-c", _SCRIPT, "rig", LEAVE, modes.stdout.strip(), str(keys)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=painted,
-            pass_fds=(keys,),
-        )
-    finally:
-        os.close(keys)
-
-
 def has_terminal() -> bool:
     """Whether there is a terminal to read keys from and to paint on.
 
@@ -234,52 +173,15 @@ def has_terminal() -> bool:
 
 @contextmanager
 def guarded(stop: Callable[[], bool]) -> Iterator[None]:
-    """A context in which signals and the loss of the terminal end the view, and the terminal is restored.
-
-    SIGINT and SIGTERM call `stop`, which returns whether it had been asked to stop before.
-    """
-    assert sys.__stdin__ is not None
-    assert sys.__stderr__ is not None
-    keys, painted = sys.__stdin__.fileno(), sys.__stderr__.fileno()
-    with signals_stop(stop), hangup_kills(), terminal_guard(keys, painted):
-        yield
-
-
-def signals_stop(stop: Callable[[], bool]) -> AbstractContextManager[None]:
     """A context in which SIGINT and SIGTERM call `stop`; if it returns true, they end the view as well.
 
-    The application notices by itself that the run has stopped, and restores the terminal.
+    The application notices by itself that the run has stopped, and restores the terminal. The loss of the
+    terminal kills the process, even if its parent ignores that; a killed run can be resumed.
     """
 
     def handle(number: int, frame: FrameType | None) -> None:
         if stop():
             raise KeyboardInterrupt
 
-    return handled(handle, signal.SIGINT, signal.SIGTERM)
-
-
-@contextmanager
-def hangup_kills() -> Iterator[None]:
-    """A context in which the loss of the terminal kills the process; a killed run can be resumed.
-
-    Without its terminal, the application would spin. SIGHUP reports the loss, but a parent process may have
-    set it to be ignored, and it is only sent for the controlling terminal; so stdin is watched as well.
-    """
-    assert sys.__stdin__ is not None
-    terminal = select.poll()
-    terminal.register(sys.__stdin__.fileno(), 0)
-    left = threading.Event()
-
-    def watch() -> None:
-        while not left.is_set():
-            for _, told in terminal.poll(_LOOK_S * 1000):
-                if told & select.POLLHUP and not left.is_set():
-                    os.kill(os.getpid(), signal.SIGHUP)
-                return
-
-    with handled(signal.SIG_DFL, signal.SIGHUP):
-        threading.Thread(target=watch, name="terminal", daemon=True).start()
-        try:
-            yield
-        finally:
-            left.set()
+    with handled(handle, signal.SIGINT, signal.SIGTERM), handled(signal.SIG_DFL, signal.SIGHUP):
+        yield

@@ -63,7 +63,8 @@ class TourScreen(WatchScreen, inherit_bindings=False):
 
     def show_state(self) -> None:
         super().show_state()
-        self.query_one(Guide).tell()
+        if self.is_shown:
+            self.query_one(Guide).tell()
 
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.Key) and self.step < len(STEPS):
@@ -83,9 +84,9 @@ class TourScreen(WatchScreen, inherit_bindings=False):
         return [progress, back]
 
     def _guide(self) -> Iterable[Line]:
-        done: Span = (SUCCESS.sign * self.step, Tint.SUCCESS)
+        done: Span = (str(SUCCESS.glyph) * self.step, Tint.SUCCESS)
         rest = len(STEPS) - self.step
-        left: Span = (RUNNING.sign * bool(rest) + OPEN.sign * (rest - 1), Tint.MUTED)
+        left: Span = (str(RUNNING.glyph) * bool(rest) + str(OPEN.glyph) * (rest - 1), Tint.MUTED)
         before = STEPS[self.step - 1].then if self.step else "Thirteen keys, about a minute."
         yield ((" ", Tint.PLAIN), done, left, ("   ", Tint.PLAIN), (before, Tint.MUTED))
         if not rest:

@@ -393,7 +393,7 @@ def _touched(top: Path, place: Path) -> Callable[[str, tuple[Any, ...]], str | N
             for name in named:
                 if isinstance(name, str | bytes):
                     path = os.path.realpath(os.fsdecode(name))
-                    if path.startswith(f"{top}/") and not path.startswith(f"{place}/"):
+                    if path.startswith(f"{top}/") and not f"{path}/".startswith(f"{place}/"):
                         return f"{event} {path}"
         return strays._programs(event, arguments)
 

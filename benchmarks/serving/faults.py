@@ -85,7 +85,7 @@ def main() -> None:
         with Runs.open(store) as runs:
             arms = {arm.name: arm for arm in runs.get("latest").arms}
         results = [
-            judged(fault, arms[proxy].attribution, arms[proxy].failure, changes(proxy))
+            judged(fault, arms[proxy].notes.get("attribution"), arms[proxy].failure, changes(proxy))
             for fault, proxy in zip(faults, proxies, strict=True)
         ]
     for result in results:

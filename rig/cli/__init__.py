@@ -1,6 +1,5 @@
 """The command line: verbs, imported only when they are used."""
 
-import errno
 import io
 import os
 import sys
@@ -71,6 +70,9 @@ class _Rig(Verbs):
         return [name for names in self._grouped(context).values() for name in names]
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        # A verb's options are those of plugins, too, and it is found before the files of settings are read.
+        with suppress(RigError):
+            set_own_places()
         own = super().get_command(context, name)
         return own or self._registered().get(name)
 
@@ -93,7 +95,6 @@ class _Rig(Verbs):
         return groups
 
     def _registered(self) -> plugins.Tenants:
-        # Help and completion come before anything else reads the settings.
         with suppress(RigError):
             set_own_places()
         return plugins.registered().verbs
@@ -205,8 +206,7 @@ def _fault(error: BaseException) -> str | None:
         from rig.cli.mistakes import explained
 
         return _one_line(explained(error))
-    if isinstance(error, OSError) and error.errno in _OF_USERS:
-        # Only the user can have named this path or stream.
+    if isinstance(error, OSError) and error.strerror:
         place = f"{error.filename}: " if error.filename else ""
         return f"{printable(place)}{error.strerror}"
     if isinstance(error, ValueError) and "embedded null" in str(error):
@@ -222,13 +222,3 @@ def _fault(error: BaseException) -> str | None:
 def _one_line(text: str) -> str:
     """Return a message as one line without control characters; click breaks some messages into lines."""
     return shortened(printable(" ".join(text.split())))
-
-
-_OF_USERS = {
-    getattr(errno, name)
-    for name in (
-        *("ENAMETOOLONG", "ENOSPC", "EDQUOT", "EFBIG", "EROFS", "EACCES", "EPERM", "EIO", "ELOOP"),
-        *("EMFILE", "ENFILE", "ENOMEM", "EAGAIN", "ENOTDIR", "ENODEV", "ENXIO", "ETXTBSY", "ESTALE"),
-    )
-}
-"""Faults of paths, disks and limits, as opposed to faults of rig."""

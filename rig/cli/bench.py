@@ -1,6 +1,7 @@
 """`rig bench`: the engine's benchmarks, which only a checkout of rig has."""
 
 from collections.abc import Sequence
+from importlib import import_module
 
 import click
 
@@ -14,7 +15,7 @@ def _needs_checkout(arguments: Sequence[str]) -> None:
 
 def _command() -> click.Command:
     try:
-        from benchmarks.engine.command import command as benchmark
+        benchmark: click.Command = import_module("benchmarks.engine.command").command
     except ModuleNotFoundError as error:
         if not (error.name or "").startswith("benchmarks"):
             raise

@@ -13,14 +13,13 @@ from rig.cli.options import AS_JSON, GRADED_BY, STORE, complete_runs
 from rig.cli.output import form_of, print_json, printable, say
 from rig.cli.verbs import Verbs, argument, option, verb
 from rig.errors import RigError
-from rig.files import LARGEST, read_bytes, write
+from rig.files import read_bytes, write
 
 CardFormat = Literal["html", "md", "json"]
 NAMESPACE = "rig-card@v1"
 """The namespace of the signatures of cards."""
 _PATIENCE_S = 120.0
 """How long a person may look for a passphrase, or a key on a stick."""
-_LARGEST_SIGNATURE = 1 << 16
 
 
 @verb(Verbs, default="make")
@@ -173,13 +172,13 @@ def _signature_check(card: Path, signers: Path | None) -> CardCheck:
     if not signature.exists():
         text = f"anyone can have written this card: there is no {signature.name} beside it"
         return CardCheck("signature", None if signers is None else False, text)
-    data = read_bytes(card, LARGEST)
-    read_bytes(signature, _LARGEST_SIGNATURE)
+    data = read_bytes(card)
+    read_bytes(signature)
     name, code, place = "", 0, ("-n", NAMESPACE, "-s", signature.absolute())
     if signers is None:
         code, _, output = _ssh_keygen("check-novalidate", data, *place)
     else:
-        read_bytes(signers, LARGEST)
+        read_bytes(signers)
         allowed = ("-f", signers.absolute())
         unknown, names, _ = _ssh_keygen("find-principals", b"", *place[2:], *allowed)
         name = names.split("\n")[0].split(",")[0]

@@ -319,10 +319,10 @@ def rank(
 
     With FILE, a leaderboard in ToolBench's form, print that one instead.
     """
-    from rig import papers
     from rig.compare import leaderboard
     from rig.compare.leaks import leak_text
     from rig.displays.compare import with_interval
+    from rig.judging import toolbench_paper
     from rig.store import Runs
 
     if file is not None:
@@ -331,7 +331,7 @@ def rank(
     with Runs.open(runs) as opened:
         ranking = leaderboard.leaderboard(opened, suite, method, every=every)
     if csv_path is not None:
-        write(papers.toolbench().leaderboard_text(leaderboard.standings(ranking)), csv_path)
+        write(toolbench_paper().leaderboard_text(leaderboard.standings(ranking)), csv_path)
     if as_json:
         print_json(ranking.as_json())
         return
@@ -370,9 +370,9 @@ def rank(
 
 
 def _print_file(file: Path, *, as_json: bool) -> None:
-    from rig import papers
+    from rig.judging import toolbench_paper
 
-    rows = papers.toolbench().leaderboard(file)
+    rows = toolbench_paper().leaderboard(file)
     if as_json:
         print_json([row._asdict() for row in rows])
         return

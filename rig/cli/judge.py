@@ -127,14 +127,14 @@ def answers(
         todo = plan_judging(judging.of(places, shared.chosen_options(context)), runs, name)
     if fail_if_worse and not todo.caution.decides:
         raise RigError(f"--fail-if-worse: {todo.caution.text}")
-    stored, control = run.carry_out(todo, display, as_json=as_json)
-    code = run.exit_code(stored, control)
+    ended = run.show_run(todo, display, as_json=as_json)
+    stored, code = ended.run, run.exit_code(*ended)
     files = write_results(runs, stored, output, raw=raw) if output and not code else []
     is_told = displays.is_watched(display) and not as_json
     text = f"{summary(stored, terminal_width())}\n\n{whereabouts(stored, str(runs))}" if is_told else ""
     more = {"caution": stored.declaration.caution, "decides": stored.declaration.decides}
     more |= {"files": [str(file) for file in files]}
-    run.print_end(stored, runs, control, text, as_json=as_json, **more)
+    run.print_end(ended, runs, text, as_json=as_json, **more)
     return code
 
 
@@ -179,8 +179,8 @@ def calibrate(
             continue
         against = "0" if method == WIN else None
         todo = plan_votes(replace(judging, against=against), how, tasks, runs)
-        stored, control = run.carry_out(todo, display, as_json=as_json)
-        if code := run.exit_code(stored, control):
+        stored, is_stopped = run.show_run(todo, display, as_json=as_json)
+        if code := run.exit_code(stored, is_stopped):
             return code
         measured[method] = calibration.measure(runs, stored)
         calibration.note(runs, stored)
@@ -228,17 +228,17 @@ def rates(
     FILE is a result file of ToolBench or StableToolBench. rig uses the rules of the run unless you give
     others, and asks no judge again.
     """
-    from rig import papers
+    from rig.judging import toolbench_paper
     from rig.judging.stored import WinRates, pass_rates, rates_of, read_votes, win_rates, write_results
     from rig.solutions.rules import UPSTREAM
     from rig.store import Runs
 
     if Path(what).is_file() and Path(what).suffix == ".json":
-        results = papers.toolbench().results(Path(what))
+        results = toolbench_paper().results(Path(what))
         rates: Sequence[PassRates | WinRates] = [rates_of(results)]
         caution = ""
         if output is not None:
-            table = results.table(papers.toolbench().answers(answers) if answers else (), raw)
+            table = results.table(toolbench_paper().answers(answers) if answers else (), raw)
             files.write(table, output / f"{results.path.stem}.csv", folders=True)
     else:
         if answers is not None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rig import displays
+from rig import displays, running
 from rig.cli import INTERRUPTED
 from rig.cli import options as shared
 from rig.cli.options import OUTPUT, Network, complete_runs
@@ -28,8 +28,8 @@ from rig.files import json_text
 
 if TYPE_CHECKING:
     from rig.compare.noise import Noise
-    from rig.events import Emit, Event
-    from rig.running.control import Control
+    from rig.events import Event
+    from rig.running import RunEnd
     from rig.running.plan import Plan
     from rig.store import StoredRun
 
@@ -200,28 +200,27 @@ def command(
         todo = plan(Options(**options), playing.runs, name)
     if where is not None:
         todo = elsewhere(todo, where)
-    stored, control = carry_out(todo, playing.display, as_json=as_json, playing=playing)
+    ended = show_run(todo, playing.display, as_json=as_json, playing=playing)
     is_told = displays.is_watched(playing.display) and not as_json
-    text = ending(stored, playing.runs, terminal_width(), full=full) if is_told else ""
-    print_end(stored, playing.runs, control, text, as_json=as_json)
-    return exit_code(stored, control)
+    text = ending(ended.run, playing.runs, terminal_width(), full=full) if is_told else ""
+    print_end(ended, playing.runs, text, as_json=as_json)
+    return exit_code(*ended)
 
 
-def print_end(
-    stored: StoredRun, store: Path, control: Control, text: str, *, as_json: bool, **more: Any
-) -> None:
+def print_end(ended: RunEnd, store: Path, text: str, *, as_json: bool, **more: Any) -> None:
     """Print the result of a run: as one line of JSON, or as a text if there is one.
 
     Without a text, stderr gets the place of a run that was stopped.
     """
     from rig.displays.summary import whereabouts
 
+    stored = ended.run
     if as_json:
         arms = [arm.as_json(stored.declaration) for arm in stored.arms]
         click.echo(json_text({"run": stored.id, "store": str(store), "arms": arms, **more}))
     elif text:
         say(f"\n{text}")
-    if control.is_stopped and not text:
+    if ended.is_stopped and not text:
         say(whereabouts(stored, str(store)), err=True)
 
 
@@ -233,50 +232,25 @@ def options_of(context: click.Context) -> dict[str, Any]:
     return shared.chosen_options(context)
 
 
-def carry_out(
-    todo: Plan, display: str, *, as_json: bool, playing: Playing | None = None, notice: str = ""
-) -> tuple[StoredRun, Control]:
-    """Run a plan under a display, and return the run as it is stored then. Raises RigError if nothing is.
+def show_run(todo: Plan, display: str, *, as_json: bool, playing: Playing | None = None) -> RunEnd:
+    """Run a plan under a display, as `rig.running.run` does.
 
     If the display is for people, the terminal's title shows the progress, and `playing` has the options for
-    notifying the user of the end. The display also shows the `notice`.
+    notifying the user of the end.
     """
-    from rig.events import Notice, RunStarted
-    from rig.running.control import Control
-    from rig.running.runner import run as run_plan
-    from rig.store import Runs
-
-    for fault in todo.faults:
-        say(f"rig: {fault}", err=True)
-    control = Control()
     notifier = Notifier(bell=playing.bell, command=playing.notify) if playing else Notifier(bell=False)
-
-    def job(emit: Emit) -> bool:
-        def both(event: Event) -> None:
-            notifier.tell(event)
-            emit(event)
-            if notice and isinstance(event, RunStarted):
-                emit(Notice(notice))
-
-        return run_plan(todo, both, control)
 
     view = displays.choose(display, sys.stderr if as_json else sys.stdout)
     with notifier.titles(is_wanted=displays.is_watched(display)):
-        view.run(job, control)
-    stored = None
-    if todo.store.is_file():
-        with Runs.open(todo.store) as runs:
-            stored = next((run for run in runs.all() if run.id == todo.run), None)
-    if stored is None:
-        raise RigError("stopped before anything was stored")
-    if wrong := notifier.ended(stored):
+        ended = running.run(todo, view, (notifier.tell,))
+    if wrong := notifier.ended(ended.run):
         say(f"rig: {wrong}", err=True)
-    return stored, control
+    return ended
 
 
-def exit_code(stored: StoredRun, control: Control) -> int:
+def exit_code(stored: StoredRun, is_stopped: bool) -> int:
     """Return 130 for a stopped run, 1 (with a line each) if arms failed or were not evaluated, else 0."""
-    if control.is_stopped:
+    if is_stopped:
         return INTERRUPTED
     failures = [(arm.name, arm.failure) for arm in stored.arms]
     failures += [
@@ -320,8 +294,8 @@ def noise(
             if name != "only" and isinstance(value, tuple) and len(set(value)) > 1:
                 raise RigError(f"noise measures one arm at a time; give --{name.replace('_', '-')} once")
         todo = plan(Options(models=(model,), noise=True, **options), store, playing.name)
-        stored, control = carry_out(todo, playing.display, as_json=as_json, playing=playing)
-        if code := exit_code(stored, control):
+        stored, is_stopped = show_run(todo, playing.display, as_json=as_json, playing=playing)
+        if code := exit_code(stored, is_stopped):
             say(f"{whereabouts(stored, str(store))}\n  rig noise --of {stored.id}", err=True)
             return code
         of = stored.id

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from rig.cli import INTERRUPTED
 from rig.cli.model_files import bar, types
 from rig.cli.options import AS_JSON, DISPLAY, MODEL, OUTPUT, WRITTEN_STORE, Grouped, table_options
 from rig.cli.output import print_json, say
-from rig.cli.run import carry_out, exit_code
+from rig.cli.run import exit_code, show_run
 from rig.cli.screen import as_asked, progress, screening_of
 from rig.cli.verbs import option, verb
 from rig.displays.texts import file_size
@@ -163,4 +164,5 @@ def _is_stopped(funnel: Funnel, options: Options, store: Path, display: str) -> 
     if len(todo.arms) != len(options.models):
         raise RigError("tuning plays every file in one way; give each option one value")
     # stdout is for the result.
-    return exit_code(*carry_out(todo, display, as_json=True, notice=funnel.text)) == INTERRUPTED
+    todo = replace(todo, notice=funnel.text)
+    return exit_code(*show_run(todo, display, as_json=True)) == INTERRUPTED

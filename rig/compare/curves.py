@@ -11,12 +11,12 @@ import numpy as np
 from rig.calls import ByName, JsonObject
 from rig.compare.arms import ChosenArm, ScoredArm
 from rig.errors import counted
+from rig.levels import curves_of, level_name
 from rig.metrics import Declaration
 from rig.options import TABLE
 from rig.rates import Estimate, Tallied
 from rig.rates.breaking import Break, BreakTest, Outcomes, differences
 from rig.rates.sequential import Evidence, LossTest, OutcomeBounds
-from rig.running.sweeping import curves_of, level_name
 from rig.store import StoredRun
 from rig.tasks import in_random_order
 

@@ -121,7 +121,7 @@ def headline(comparison: Comparison, width: int) -> list[Line]:
     if recommended is None:
         return []
     is_open = recommended.kind is RecommendationKind.CANNOT_TELL
-    sign, tint = ("?", "error") if is_open else (signs.SUCCESS.sign, "success")
+    sign, tint = ("?", "error") if is_open else (signs.SUCCESS.glyph, "success")
     lines = wrap(one_line(decision(comparison)), max(width - 2, 20), break_on_hyphens=False)
     return [((_GAP if number else f"{sign} ", tint), (line, tint)) for number, line in enumerate(lines)]
 
@@ -194,11 +194,11 @@ def _bar(rate: float | None, counts: Counts) -> str:
 def verdict_span(entry: ArmEntry) -> Span:
     """Return the verdict in a word or two with its sign, or why there is none."""
     if entry.fault:
-        return f"{signs.ERROR.sign} {entry.fault}", "error"
+        return f"{signs.ERROR.glyph} {entry.fault}", "error"
     if entry.pair:
         glyph, tint = VERDICT_SIGNS[entry.pair.verdict.kind]
         return f"{glyph} {entry.pair.verdict.kind}", tint
-    return (f"{signs.CALL.sign} reference", "call") if entry.is_baseline else ("", "plain")
+    return (f"{signs.CALL.glyph} reference", "call") if entry.is_baseline else ("", "plain")
 
 
 def _rows(table: Sequence[_Column]) -> list[Line]:
@@ -329,7 +329,7 @@ class Card:
         arms = f" by {len(run.arms)} arms" if len(run.arms) > 1 else ""
         seconds = sum(arm.speed.wall_s for arm in run.arms)
         how_far = f"   {out_of(int(played), planned)} conversations{arms}, {clock_time(seconds)}"
-        return ((f"{sign.sign} ", sign.tint), (f"run {run.id} {run.state}", "strong"), (how_far, "muted"))
+        return ((f"{sign.glyph} ", sign.tint), (f"run {run.id} {run.state}", "strong"), (how_far, "muted"))
 
     def _entries(self) -> list[ArmEntry]:
         """Return the rows of the table. Arms that are compared have the rates that their difference is of;

@@ -86,14 +86,9 @@ class Sign(NamedTuple):
     is_outcome: bool = True
 
     @property
-    def sign(self) -> str:
-        """The sign in the form in use."""
-        return str(self.glyph)
-
-    @property
     def label(self) -> str:
         """The sign and the word; for anything but an outcome, just the word."""
-        return f"{self.sign} {self.word}" if self.is_outcome else self.word
+        return f"{self.glyph} {self.word}" if self.is_outcome else self.word
 
 
 USER = Sign(Glyph("u", "u"), "user", "user", is_outcome=False)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
-from typing import NamedTuple
 
 from rig.calls import CallPlace, Json, JsonObject, StepPlace
 from rig.displays import signs, steps
@@ -10,23 +9,13 @@ from rig.displays.steps import Called, Failed, Lengths, Replied, StepView, paren
 from rig.displays.texts import clip, clip_json
 from rig.errors import counted
 from rig.store import Transcript
-from rig.tasks import Step, Task, numbered, turn_number
+from rig.tasks import NO_PATH, AnswerPath, Step, Task, numbered, turn_number
 from rig.toolbox.diff import Effect, Effects, RecordChange
 
 _LONGEST = 2000
 """The most characters shown of one value; `--json` has all of it."""
 _SHORT = 60
 """The most characters shown of a value in an outline."""
-
-
-class AnswerPath(NamedTuple):
-    """The steps of a tree that lead to the answer or, without one, that count."""
-
-    places: frozenset[StepPlace] = frozenset()
-    is_answered: bool = False
-
-
-NO_PATH = AnswerPath()
 
 
 def transcript_text(

@@ -1,8 +1,8 @@
 """Judges over finished answers: whether they pass, which of two wins, and how far a judge can be trusted."""
 
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-from rig.plugins import Registry
+from rig.plugins import Registry, registered
 
 PASS, WIN = "judge-pass", "judge-win"
 """The names of the two methods."""
@@ -20,3 +20,8 @@ def register(registry: Registry) -> None:
     """Offer judging as two methods."""
     registry.methods.later(PASS, "rig.judging.method:PASSES", roles=("judge",), explained=(), shipped=())
     registry.methods.later(WIN, "rig.judging.method:WINS", roles=("judge",), explained=(), shipped=())
+
+
+def toolbench_paper() -> Any:
+    """Return the paper whose answers and results judges read and write (`rig.papers.toolbench`)."""
+    return registered().papers["toolbench"]

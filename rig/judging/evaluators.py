@@ -24,9 +24,6 @@ OURS = Path(__file__).with_name("prompts")
 VARIABLE = "RIG_EVALUATORS"
 """The environment variable with folders of the user's own evaluators."""
 
-LARGEST, LARGEST_YAML = 1 << 20, 1 << 15
-"""The most bytes of a template, and of a configuration, which is slow to read."""
-
 Kind: TypeAlias = Literal["status", "normalized", "chat", "rule"]
 """How votes are made: by the statuses of answers, by steps and details, by one question, or by a rule."""
 
@@ -170,7 +167,7 @@ class _Config(Foreign):
 def load(folder: Path) -> Evaluator:
     """Read the evaluator in a folder. Raises RigError if it is not one."""
     config_path = folder / "config.yaml"
-    config_text = read_text(config_path, LARGEST_YAML)
+    config_text = read_text(config_path)
     document = next(from_yaml(config_text, config_path), None)
     config = parsed(_Config, document and document.value, str(config_path), "an evaluator's configuration")
     asking, class_name = config.completions_kwargs, config.registered_cls_name
@@ -180,7 +177,7 @@ def load(folder: Path) -> Evaluator:
     if Path(config.prompt_template).name != config.prompt_template:
         raise RigError(f"{config_path}: prompt_template {config.prompt_template!r} is not a file beside it")
     template_path = folder / config.prompt_template
-    template = read_text(template_path, LARGEST)
+    template = read_text(template_path)
     kind = _KINDS[class_name]
     functions = _functions(kind, declared, template, template_path)
     told = hashlib.sha256(f"{config_text}\0{template}".encode()).hexdigest()

@@ -10,11 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
-from rig import papers
 from rig.calls import ExecutedCall, JsonObject, Outcome
 from rig.errors import ErrorKind, RigError
 from rig.events import Notice, PredictionMade, Where
-from rig.judging import DEFAULT, Orders, ReasonPlace, voting
+from rig.judging import DEFAULT, Orders, ReasonPlace, toolbench_paper, voting
 from rig.judging.evaluators import Evaluator, find
 from rig.judging.questions import Cut, Question, fit, read, request
 from rig.judging.voting import SIDE_ORDERS, Result, Verdict, Voting, vote_on_answer, vote_on_pair
@@ -249,16 +248,13 @@ class Judging(Method):
     parse = staticmethod(parse_judgement)
 
     def load(self, place: Path) -> Sequence[Judgement]:
-        return judgements_of(papers.toolbench().answers(place))
+        return judgements_of(toolbench_paper().answers(place))
 
     def models(self, tasks: Sequence[Judgement]) -> Mapping[str, Callable[[], Model]]:
         nobody = failed(ErrorKind.INVALID, "nobody judges; name a judge")
         return {NOBODY: lambda: Scripted(lambda _: nobody, name=NOBODY)}
 
     def settings(self, values: Mapping[str, Any]) -> JudgeSettings:
-        for name, choices in (("orders", Orders), ("reason", ReasonPlace)):
-            if name in values and values[name] not in get_args(choices):
-                raise RigError(f"{name}={values[name]}: choose from: {', '.join(get_args(choices))}")
         return JudgeSettings(
             values["answers_of"],
             find(values["evaluator"]),
@@ -290,7 +286,7 @@ class JudgePass(Judging):
     options: tuple[Option, ...] = (
         Option("answers_of", "", several=True),
         Option("evaluator", DEFAULT, opens=True),
-        Option("reason", "first"),
+        Option("reason", "first", choices=get_args(ReasonPlace)),
         Option("ties", DEFAULTS.ties),
         Option("unsure", DEFAULTS.unsure),
         Option("unsolvable", DEFAULTS.unsolvable),
@@ -298,7 +294,7 @@ class JudgePass(Judging):
     )
 
     def recognises(self, place: Path) -> bool:
-        return bool(papers.toolbench().holds_answers(place))
+        return bool(toolbench_paper().holds_answers(place))
 
 
 class JudgeWin(Judging):
@@ -310,8 +306,8 @@ class JudgeWin(Judging):
         Option("answers_of", "", several=True),
         Option("reference", "", opens=True),
         Option("evaluator", DEFAULT, opens=True),
-        Option("reason", "first"),
-        Option("orders", "both"),
+        Option("reason", "first", choices=get_args(ReasonPlace)),
+        Option("orders", "both", choices=get_args(Orders)),
     )
 
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from rig import methods, papers
+from rig import methods
 from rig.errors import RigError
-from rig.judging import PASS, WIN
+from rig.judging import PASS, WIN, toolbench_paper
 from rig.judging.calibration import SUITE, remark_on
 from rig.judging.evaluators import Evaluator, find
 from rig.judging.method import NOBODY
@@ -87,11 +87,11 @@ def gather(request: JudgingRequest, store: Path, votes: int) -> list[Judgement]:
     tasks: list[Judgement] = []
     for text in request.places:
         if Path(text).exists() and Path(text).suffix != ".sqlite":
-            answers += papers.toolbench().answers(Path(text), request.invalid, request.walk_seed)
+            answers += toolbench_paper().answers(Path(text), request.invalid, request.walk_seed)
         else:
             tasks = merged(tasks, judgements_of_run(store, text, votes))
     if answers:
-        ids = papers.toolbench().query_ids(request.test_ids) if request.test_ids else None
+        ids = toolbench_paper().query_ids(request.test_ids) if request.test_ids else None
         tasks = merged(tasks, judgements_of(answers, votes, ids))
     require_unique(tasks, " ".join(request.places))
     if request.answered_only:

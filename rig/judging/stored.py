@@ -11,9 +11,10 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from rig import methods, papers
+from rig import methods
 from rig.calls import ByName, JsonObject
 from rig.errors import RigError
+from rig.judging import toolbench_paper
 from rig.judging.method import JudgeSettings, JudgingSetup
 from rig.rates import Estimate, Vector, interval, mean_interval
 from rig.rescore.setups import settings_of, setup_of
@@ -123,7 +124,7 @@ def write_results(store: Path, run: StoredRun, directory: Path, *, raw: bool = F
         elif solution is not None:
             of_votes = row.on_answer, row.tally(rules), row.votes[-1].reasons
             rows.append(judgements.Judged(task.suite, model, task.own_id, solution, *of_votes))
-    return list(papers.toolbench().write_results(rows, directory, raw=raw))
+    return list(toolbench_paper().write_results(rows, directory, raw=raw))
 
 
 @dataclass(frozen=True)

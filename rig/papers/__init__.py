@@ -3,9 +3,7 @@
 Verbs reach them through the registry (`rig.methods.paper`).
 """
 
-from typing import Any
-
-from rig.plugins import Registry, registered
+from rig.plugins import Registry
 
 
 def register(registry: Registry) -> None:
@@ -18,8 +16,3 @@ def register(registry: Registry) -> None:
     registry.papers.later("autode", "rig.papers.autode:PAPER", methods=("autode",))
     registry.papers.later("bfcl", "rig.papers.bfcl:PAPER", methods=("bfcl", "bfcl-turns"))
     registry.papers.later("toolbench", "rig.papers.toolbench.results:PAPER", methods=("toolbench",))
-
-
-def toolbench() -> Any:
-    """Return the paper whose answers and results judges read and write (`rig.papers.toolbench`)."""
-    return registered().papers["toolbench"]

@@ -212,7 +212,7 @@ def _outcome(letter: str, result: ConversationResult, flip: str, declaration: De
     end = steps.ended(declaration, result.counts, result.errors)
     is_alarm = bool(declaration.faults(result.counts))
     short = f"{result.successes}/{result.repeats}" if result.repeats > 1 else end.sign.word
-    short = f"{signs.INCORRECT.sign} {short}" if is_alarm else short
+    short = f"{signs.INCORRECT.glyph} {short}" if is_alarm else short
     # Failures use the lower half of the scale, by how far they got, so that none looks like a success.
     level = round(_BEST * result.success_share)
     if not result.successes:

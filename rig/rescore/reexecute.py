@@ -14,7 +14,8 @@ from rig.methods.base import Setup
 from rig.rescore.setups import setup_of
 from rig.store import StoredRun, Transcript
 from rig.tasks import PlayedTurn, Task, turn_number
-from rig.toolbox.diff import Effect, Effects
+from rig.toolbox.diff import Effect as Effect
+from rig.toolbox.diff import Effects as Effects
 
 
 @dataclass(frozen=True, slots=True)

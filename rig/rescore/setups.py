@@ -6,14 +6,13 @@ from typing import Any
 
 from rig import methods, opening, plugins
 from rig.calls import StepPlace
-from rig.displays.transcript import NO_PATH, AnswerPath
 from rig.errors import RigError
 from rig.files import files_below
 from rig.methods.base import Method, Settings, Setup
 from rig.running.planning import Options, files_named
 from rig.solutions.solution import FINISH, GIVE_ANSWER
 from rig.store import StoredRun, Transcript
-from rig.tasks import Step
+from rig.tasks import NO_PATH, AnswerPath, Step
 
 
 def setup_of(run: StoredRun, answers: Path | None = None, **changes: Any) -> Setup:

@@ -8,15 +8,16 @@ from time import perf_counter, process_time
 from typing import TypeAlias, cast
 
 from rig import events
-from rig.events import Emit, Event, Where
+from rig.events import Where
 from rig.meters import CostMeter, Costs
 from rig.methods.episode import Ask, Playing
 from rig.metrics import Score
 from rig.models import Model, Piece, Prediction, Sibling
+from rig.running.bus import Bus
 from rig.running.control import Control, Person
-from rig.running.deciding import Deciding
 from rig.running.plan import Plan
 from rig.running.stored_state import StoredState, Totals, errors_of
+from rig.running.strategy import Scheduler
 from rig.store import RunWriter
 from rig.tasks import PlayedTurn, Task
 
@@ -88,23 +89,17 @@ def drive(
 class Clock:
     """Measures what an arm costs, and how long displays and turns take."""
 
-    def __init__(self, plan: Plan, emit: Emit) -> None:
-        self._listener = emit
+    def __init__(self, plan: Plan, bus: Bus) -> None:
+        self._bus = bus
         self._is_elsewhere = plan.place is not None
         self._before = Costs()
         self._meter: CostMeter | None = None
         self._models: Collection[Model] = ()
-        self._display_s = 0.0
         self._since = self._cpu_since = 0.0
-
-    def emit(self, event: Event) -> None:
-        began = perf_counter()
-        self._listener(event)
-        self._display_s += perf_counter() - began
 
     def begin_arm(self, before: Costs) -> None:
         """Measure an arm's costs from now, in addition to those before the run was interrupted."""
-        self._before, self._display_s, self._meter = before, 0.0, CostMeter()
+        self._before, self._bus.seconds, self._meter = before, 0.0, CostMeter()
 
     def measure(self, models: Iterable[Model]) -> None:
         """Measure what these models take, which are the arm's."""
@@ -117,7 +112,7 @@ class Clock:
     def costs(self) -> Costs:
         """Return the arm's costs so far."""
         assert self._meter is not None
-        measured = replace(self._meter.read(), display_s=self._display_s)
+        measured = replace(self._meter.read(), display_s=self._bus.seconds)
         if known := [memory for model in self._models if (memory := model.memory)]:
             devices = [memory.device for memory in known if memory.device is not None]
             measured = replace(measured, peak_memory=sum(memory.main for memory in known))
@@ -140,16 +135,12 @@ class ArmSession:
     state: StoredState
     control: Control
     clock: Clock
-    deciding: Deciding | None
+    bus: Bus
+    scheduler: Scheduler | None
     models: Mapping[str, Model]
     writer: RunWriter
     totals: Totals
     has_skipped: bool = False
-
-    def emit_unless_stopped(self, event: Event) -> None:
-        """Emit an event within a turn. Raises Stopped, which abandons the turn, if the run was stopped."""
-        self.control.check()
-        self.clock.emit(event)
 
     def announce(self, where: Where, ask: Ask) -> None:
         """Announce a request if a person plays its role."""
@@ -158,15 +149,15 @@ class ArmSession:
             place = where, request.key.turn, request.key.step, ask.role
             question = events.PersonAsked(*place, request.context, request.messages, ask.phrases)
             self.control.ask(question)
-            self.clock.emit(question)
+            self.bus.emit(question)
 
     def skips(self, where: Where, turns_left: int) -> bool:
         """Return whether a person wants this task left for a later resume, and emit that it is skipped."""
         if not self.control.take_skip(where):
             return False
         self.has_skipped = True
-        self.clock.emit(events.ConversationSkipped(where, turns_left))
-        self.clock.emit(events.Notice(f"skipped {where.conversation}; resuming the run plays it"))
+        self.bus.emit(events.ConversationSkipped(where, turns_left))
+        self.bus.emit(events.Notice(f"skipped {where.conversation}; resuming the run plays it"))
         return True
 
 
@@ -181,13 +172,13 @@ class TaskCourse:
         """Emit text as it is generated. An exception here ends all running courses."""
         key, where = ask.request.key, self._where
         content = piece.text, piece.tokens, piece.forced, ask.role, piece.thought, piece.read
-        self._session.emit_unless_stopped(events.PieceGenerated(where, key.turn, key.step, *content))
+        self._session.bus.emit_unless_stopped(events.PieceGenerated(where, key.turn, key.step, *content))
 
     def begin(self, slot: int) -> Asking:
         """Start asking. Of the courses with the same `slot`, only one runs at a time."""
         session, where = self._session, self._where
-        emit, deciding = session.clock.emit, session.deciding
-        if deciding is not None and deciding.is_over(where.arm):
+        emit, scheduler = session.bus.emit, session.scheduler
+        if scheduler is not None and scheduler.is_over(where.arm):
             return
         done = session.state.played(where)
         plan = session.state.plan
@@ -196,7 +187,7 @@ class TaskCourse:
         if session.skips(where, self._left(len(done))):
             return
         settings, scored = plan.arms[where.arm].settings, plan.setup.scored
-        episode = plan.setup.start(self._task, settings, where, session.emit_unless_stopped, slot)
+        episode = plan.setup.start(self._task, settings, where, session.bus.emit_unless_stopped, slot)
         for played in done:
             episode.resume(played)
         emit(events.ConversationStarted(where, (episode.next_turn or 0) if done else 0))
@@ -218,7 +209,7 @@ class TaskCourse:
             session.totals.add_score(score.counts)
         totals = session.totals
         emit(events.ConversationFinished(where, score.counts, totals.counts, totals.speed, dict(errors)))
-        for moved in deciding.finished(where, score.counts) if deciding else ():
+        for moved in scheduler.finished(where, score.counts) if scheduler else ():
             emit(moved)
 
     def _announced(self, playing: Playing) -> Playing:
@@ -245,7 +236,7 @@ class TaskCourse:
         totals.add(played, store_s, costs)
         if score is not None:
             totals.add_score(score.counts)
-        session.clock.emit(events.TurnFinished(self._where, played.turn, totals.counts, totals.speed))
+        session.bus.emit(events.TurnFinished(self._where, played.turn, totals.counts, totals.speed))
 
     def _left(self, done: int) -> int:
         """Return how many turns are still to be played, 0 if unknown."""

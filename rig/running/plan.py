@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 from rig.calls import JsonObject
 from rig.engine_options import EngineOptions
@@ -16,6 +17,7 @@ from rig.methods.episode import course
 from rig.metrics import ALPHA, NO_REMARK, Declaration, Remark
 from rig.models import Model, Notify, Request
 from rig.running.control import HUMAN, Person
+from rig.running.strategy import Schedule
 from rig.schemes import NO_WEIGHTS, ArmWeights, Loader, Scheme, Variant, scheme_of
 from rig.store import GraderInfo, NewRun
 from rig.tasks import Task
@@ -28,7 +30,7 @@ class Arm:
 
     Consecutive arms that have the very same `load` share what it loads, and likewise with `others`. `adapt`
     sets up what is one arm's alone in a loaded model, before the arm's first task; it may raise RigError.
-    Consecutive arms with equal `weights` share them.
+    Consecutive arms with equal `weights` share them. `own` are the values of plugins' options that make arms.
     """
 
     name: str
@@ -37,19 +39,7 @@ class Arm:
     adapt: Callable[[Model], None] | None = None
     others: Mapping[str, Loader] = field(default_factory=dict)
     weights: ArmWeights = NO_WEIGHTS
-
-
-@dataclass(frozen=True, slots=True)
-class Sweep:
-    """A run that searches for where success breaks: the `levels` of an option, lowest first, in words.
-
-    `curves` are the arms by level, for each file and whatever else distinguishes arms. `size` is the loss
-    that counts as a break, a fraction.
-    """
-
-    levels: tuple[str, ...]
-    curves: tuple[tuple[int, ...], ...]
-    size: float
+    own: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +48,12 @@ class Plan:
 
     `recipe` is stored, so that the run can be planned again. With `resume` the run is already in the store:
     its failed arms are tried again; if `retry_failed` is True, so are turns that the machine failed, and if
-    it is False not even arms. With `until`, arms are played until it is clear whether they lose that much, a
-    fraction, against the first, in conversations like these or, with `in_suite`, in the tasks of the run
-    alone. `caution` has to be printed wherever the run's rates are; `faults` are lines
+    it is False not even arms. A `schedule` says which arm plays what next; without one, each plays all.
+    `caution` has to be printed wherever the run's rates are; `faults` are lines
     on tasks that could not be read and are left out. With a `place`, the models are on other machines, so no
     time measured here is theirs. `loss` is the loss of success that arms are compared for, a fraction,
-    if any. A `sweep` plays levels in the order that finds the break soonest. With `until` or `sweep`, the
-    tasks are in a random order.
+    if any. With a `schedule`, the
+    tasks are in a random order. `notice` is said as the run begins.
     """
 
     run: str
@@ -80,16 +69,10 @@ class Plan:
     retry_failed: bool | None = None
     caution: Remark = NO_REMARK
     faults: tuple[str, ...] = ()
-    until: float | None = None
-    in_suite: bool = False
     place: Scheme | None = None
     loss: float | None = None
-    sweep: Sweep | None = None
-
-    @property
-    def decides(self) -> bool:
-        """Whether results decide what is played next."""
-        return self.until is not None or self.sweep is not None
+    schedule: Schedule | None = None
+    notice: str = ""
 
     @property
     def shortfall(self) -> str:
@@ -131,12 +114,8 @@ class Plan:
 
     def check(self) -> None:
         """Raise RigError if a task cannot be played with an arm's settings, or cannot be stored."""
-        if self.until is not None and len(self.arms) < 2:
-            raise RigError("--until verdict compares arms with the first; give a second model or setting")
-        if self.until is not None and self.declaration.success_metric is None:
-            raise RigError(f"--until verdict: the method {self.method.name} does not say what succeeds")
-        if self.sweep is not None and self.declaration.success_metric is None:
-            raise RigError(f"--sweep: the method {self.method.name} does not say what succeeds")
+        if self.schedule is not None:
+            self.schedule.check(self)
         distinct = dict.fromkeys(arm.settings for arm in self.arms)
         for task in self.tasks:
             try:
@@ -188,6 +167,9 @@ def longest_requests(
     return tuple(longest)
 
 
+NO_OPTIONS: Mapping[str, Mapping[str, Any]] = {"": {}}
+
+
 def make_arms(
     models: Sequence[str],
     engines: Mapping[str, EngineOptions],
@@ -197,14 +179,16 @@ def make_arms(
     roles: Mapping[str, Sequence[str]],
     adapters: Sequence[str] = (),
     prompts: Sequence[Request] = (),
+    own: Mapping[str, Mapping[str, Any]] = NO_OPTIONS,
 ) -> tuple[Arm, ...]:
     """Return an arm for each model × engine settings × adapter × method settings × players, in this order.
 
     The settings are by label: what an arm's name says about them, empty if there is only one. Arms that
     differ only in adapters and the method's settings share a loader, and so the weights. A model that the
-    method knows has no engine settings and takes no adapter. `roles` names the players, one or several, of
-    each role that is not evaluated; they have the first engine's settings. Raises RigError for an unknown
-    model, an adapter that does not fit, and a role that nobody plays.
+    method knows has no engine settings and takes no adapter. `own` are the values of plugins' options by
+    label. `roles` names the players, one or several, of each role that is not evaluated; they have the first
+    engine's settings. Raises RigError for an unknown model, an adapter that does not fit, and a role that
+    nobody plays.
     """
     loaders: dict[str, Loader] = {name: partial(_known, make) for name, make in method.models(tasks).items()}
     casts = _casts(method, roles, settings)
@@ -221,11 +205,12 @@ def make_arms(
         of_method = [Variant(text, {"": loaders[text]})] if text in loaders else None
         variants = of_method or scheme_of(text).variants(text, engines, adapters, prompts)
         labels = [
-            (engine, variant, label, cast)
+            (engine, variant, label, cast, more)
             for engine in variants[0].loaders
             for variant in variants
             for label in settings
             for cast in casts[label]
+            for more in own
         ]
         names_before = {arm.name for arm in arms}
         suffix, number = "", 2
@@ -239,8 +224,9 @@ def make_arms(
                 variant.adapt,
                 {role: players[player] for role, player in casts[label][cast].items()},
                 variant.weights,
+                own[more],
             )
-            for arm, (engine, variant, label, cast) in zip(names, labels, strict=True)
+            for arm, (engine, variant, label, cast, more) in zip(names, labels, strict=True)
         ]
     return tuple(arms)
 
@@ -275,10 +261,10 @@ def _stem(model: str) -> str:
     return Path(model).stem if model.endswith(".gguf") else model
 
 
-def _names(suffix: str, labels: Sequence[tuple[str, Variant, str, str]]) -> list[str]:
+def _names(suffix: str, labels: Sequence[tuple[str, Variant, str, str, str]]) -> list[str]:
     return [
-        " ".join(filter(None, (variant.name + suffix, engine, label, cast)))
-        for engine, variant, label, cast in labels
+        " ".join(filter(None, (variant.name + suffix, engine, label, cast, more)))
+        for engine, variant, label, cast, more in labels
     ]
 
 

@@ -15,11 +15,10 @@ from rig.errors import RigError, did_you_mean
 from rig.methods.base import Method, Settings
 from rig.metrics import NO_REMARK, Remark
 from rig.models import Request
-from rig.options import OF_ENGINE, OF_METHODS, TABLE, Option
-from rig.running import sweeping
+from rig.options import OF_ENGINE, OF_METHODS, TABLE, Option, of_plugins
 from rig.running.control import HUMAN, Person
-from rig.running.deciding import CAUTION
-from rig.running.plan import Arm, Plan, Sweep, longest_requests, make_arms
+from rig.running.plan import Plan, longest_requests, make_arms
+from rig.running.strategy import RunStrategy
 from rig.schemes import AGAIN, EXACT, FILE, Scheme, ServerUse, place_of, scheme_of
 from rig.scoring import NamedMeasure, answers_file
 from rig.store import Runs, StoredRun, check_writable
@@ -109,6 +108,14 @@ class Options(SimpleNamespace):
             alike[f"{label} {AGAIN}".strip()] = replace(settings, seed=seed)
             alike[f"{label} {EXACT}".strip()] = replace(settings, exact=True, parallel=None, draft="none")
         return alike
+
+    def own(self) -> dict[str, dict[str, Any]]:
+        """Return the values of plugins' options that make arms, by label."""
+        values = {
+            name: _distinct(getattr(self, name)) for name, option in of_plugins().items() if option.several
+        }
+        several = [name for name, chosen in values.items() if len(chosen) > 1]
+        return {_label({name: of[name] for name in several}): of for of in _combinations(values)}
 
     def settings(self, method: Method) -> dict[str, Settings]:
         """Return the method's settings, by label."""
@@ -228,7 +235,7 @@ def plan(options: Options, store: Path, name: str | None = None) -> Plan:
         options = options.replace(conversations=suites[0]) if suites else options
     method, tasks = methods.find_tasks(options.suite, options.conversations, options.method)
     planned = plan_tasks(options, method, tasks, store, name)
-    caution = CAUTION if options.until else sweeping.CAUTION if options.sweep else NO_REMARK
+    caution = planned.schedule.caution if planned.schedule else NO_REMARK
     return replace(planned, faults=tasks.faults, caution=caution)
 
 
@@ -243,29 +250,20 @@ def plan_tasks(
         if any("\ud800" <= character <= "\udfff" for character in task.name):
             raise RigError(f"{task.name!a}: a task's name holds half of a surrogate pair, which no text has")
     chosen = select(tasks, options.only, options.limit, options.without)
-    if options.sweep:
-        option, levels = sweeping.swept(options.sweep)
-        if options.until:
-            raise RigError("--sweep and --until both decide what is played; give one of them")
-        if options.is_changed(option.name):
-            raise RigError(f"--sweep {options.sweep} and {option.flag} both set its levels; give one of them")
-        options = options.replace(**{option.name: levels})
-    if options.until or options.sweep:
+    if (strategy := _strategy(options)) is not None:
+        options = strategy.adapted(options)
         chosen = in_random_order(chosen, options.seed)
     return _plan(options, method, chosen, store, run=new_run_id(store), name=name)
 
 
-def _sweep_of(options: Options, arms: Sequence[Arm]) -> Sweep | None:
-    """Return what a sweep plays; None if the run is not one. Raises RigError if the levels make no arms."""
-    if not options.sweep:
-        return None
-    option, levels = sweeping.swept(options.sweep)
-    names = [arm.name for arm in arms]
-    curves = sweeping.curves_of(names, option.name, levels).values()
-    if sum(map(len, curves)) < len(arms) or {*map(len, curves)} != {len(levels)}:
-        raise RigError(f"--sweep {options.sweep}: {option.flag} has no effect on some of these models")
-    positions = (tuple(names.index(curve[level]) for level in range(len(levels))) for curve in curves)
-    return Sweep(tuple(map(sweeping.level_name, levels)), tuple(positions), options.loss / 100)
+def _strategy(options: Options) -> RunStrategy | None:
+    """Return the strategy that the options choose, if any. Raises RigError if they choose several."""
+    strategies: Iterable[RunStrategy] = plugins.registered().strategies.values()
+    chosen = [strategy for strategy in strategies if strategy.is_chosen(options)]
+    if len(chosen) > 1:
+        flags = " and ".join(f"--{strategy.name}" for strategy in chosen)
+        raise RigError(f"{flags} both decide what is played; give one of them")
+    return chosen[0] if chosen else None
 
 
 def plan_resume(
@@ -280,6 +278,11 @@ def plan_resume(
     with Runs.open(store) as runs:
         stored = runs.get(text)
         tasks = runs.conversations(stored)
+    if unknown := [name for name in stored.settings if name not in TABLE]:
+        raise RigError(
+            f"run {stored.id} has options that nothing here registers ({', '.join(unknown)}); name"
+            " their plugin, as in `rig --plugin FILE run --resume RUN`"
+        )
     options = Options.from_json(stored.settings)
     method = methods.get(stored.declaration.method)
     _require_as_started(stored, options, method, given)
@@ -367,8 +370,10 @@ def _plan(
     prompts: Sequence[Request] = ()
     if options.n_ctx == "auto" and any(scheme_of(model).sizes_context for model in options.models):
         prompts = longest_requests(setup, settings.values(), tasks)
-    roles = options.roles()
-    arms = make_arms(options.models, engines, settings, method, tasks, roles, options.lora, prompts)
+    roles, strategy = options.roles(), _strategy(options)
+    arms = make_arms(
+        options.models, engines, settings, method, tasks, roles, options.lora, prompts, options.own()
+    )
     plan = Plan(
         run=run,
         store=store,
@@ -380,10 +385,8 @@ def _plan(
         repeats=options.repeats,
         recipe=recipe,
         resume=resume,
-        until=options.loss / 100 if options.until else None,
-        in_suite=options.until == "verdict-in-suite",
-        loss=None if options.until or options.noise or options.sweep or resume else options.loss / 100,
-        sweep=_sweep_of(options, arms),
+        loss=None if strategy or options.noise or resume else options.loss / 100,
+        schedule=strategy.schedule(options, arms) if strategy else None,
     )
     plan.check()
     return plan

@@ -15,13 +15,13 @@ from rig.meters import Costs
 from rig.methods.base import HarderSettings
 from rig.metrics import NO_REMARK, Remark
 from rig.models import Model, OneByOne, OnRead, unheard
+from rig.running.bus import Bus
 from rig.running.control import Control, Person, Stopped
 from rig.running.courses import ArmSession, Clock, TaskCourse, drive
-from rig.running.deciding import Deciding, Visit
 from rig.running.hooks import ArmHook, PlayedArm
 from rig.running.plan import Arm, Plan
 from rig.running.stored_state import Changed, StoredState
-from rig.running.sweeping import Sweeping
+from rig.running.strategy import Schedule, Scheduler, Visit
 from rig.schemes import NO_WEIGHTS, Loader
 from rig.store import StoreError
 from rig.tasks import Task
@@ -110,8 +110,10 @@ class ModelPool:
             self.loaded.pop(load).close()
 
 
-def run(plan: Plan, emit: Emit, control: Control) -> bool:
+def run(plan: Plan, emit: Emit, control: Control, beside: Sequence[Emit] = ()) -> bool:
     """Run a plan, or what is left of it. Return False if something is left to be resumed.
+
+    Its events go to those `beside`, and then to `emit`.
 
     Nothing is stored before a model is loaded. An arm that fails does not stop the others. Raises RigError
     when no arm can be loaded, when the store fails, or when an arm is not what it was when the run began.
@@ -119,20 +121,21 @@ def run(plan: Plan, emit: Emit, control: Control) -> bool:
     with closing(StoredState(plan)) as state:
         if plan.resume:
             state.claim()
-        with closing(_Loop(state, emit, control)) as loop:
+        with closing(_Loop(state, Bus((*beside, emit), control), control)) as loop:
             return loop.run()
 
 
 class _Loop:
     """Goes through arms and their tasks in order: loads, plays, and emits events."""
 
-    def __init__(self, state: StoredState, emit: Emit, control: Control) -> None:
+    def __init__(self, state: StoredState, bus: Bus, control: Control) -> None:
         self.state = state
         self.plan: Plan = state.plan
         self.control = control
-        self.clock = Clock(self.plan, emit)
+        self.bus = bus
+        self.clock = Clock(self.plan, bus)
         self.is_skipping = False
-        self.deciding: Deciding | None = None
+        self.scheduler: Scheduler | None = None
         self._pool = ModelPool(self.plan, control, self._notify, state.slots())
         self._ended: set[int] = set()
         self._failures: dict[int, str] = {}
@@ -146,7 +149,8 @@ class _Loop:
 
     def run(self) -> bool:
         plan = self.plan
-        self.clock.emit(self.state.started)
+        self.bus.emit(self.state.started)
+        self._notify(plan.notice or None)
         self._notify(plan.declaration.caution or None)
         self._notify(plan.shortfall or None)
         try:
@@ -160,29 +164,27 @@ class _Loop:
                 raise RigError("; ".join(dict.fromkeys(self._failures.values())))
             if is_whole:
                 self.state.writer.finish()
-                if self.deciding and self.deciding.is_complete:
+                if self.scheduler and self.scheduler.is_complete:
                     quiet = replace(plan, caution=NO_REMARK).declaration
                     self.state.writer.set_remark(Remark(quiet.caution, quiet.decides))
-        self.clock.emit(events.RunFinished(plan.run, interrupted=not is_whole))
+        self.bus.emit(events.RunFinished(plan.run, interrupted=not is_whole))
         return is_whole
 
     def _notify(self, text: str | None) -> None:
         if text is not None:
-            self.clock.emit(events.Notice(text))
+            self.bus.emit(events.Notice(text))
 
     def _visits(self) -> Iterator[Visit]:
-        """Yield which arm plays what next: all that is left of each, or blocks in turns until a verdict or
-        break.
-        """
-        if self.plan.decides:
-            self.deciding = self._begin_deciding()
-            yield from self.deciding.visits()
+        """Yield which arm plays what next: all that is left of each, or what its schedule says."""
+        if (schedule := self.plan.schedule) is not None:
+            self.scheduler = self._begin(schedule)
+            yield from self.scheduler.visits()
             # So the arms that were not played, and the first, end as well.
         for position in range(len(self.plan.arms)):
             if position not in self._ended:
-                yield position, self.state.left(position) if self.deciding is None else []
+                yield position, self.state.left(position) if self.scheduler is None else []
 
-    def _begin_deciding(self) -> Deciding:
+    def _begin(self, schedule: Schedule) -> Scheduler:
         """Return the verdicts so far, from what is stored, scored by the current grader."""
         state, positions = self.state, range(len(self.plan.arms))
         if self.plan.resume:
@@ -190,14 +192,11 @@ class _Loop:
                 self._notify(state.rescore(position))
             state.read()
         finished = (state.cells[where] for where in state.cells if state.is_finished(where))
-        if self.plan.sweep is not None:
-            deciding: Deciding = Sweeping(self.plan, self.plan.sweep, finished)
-        else:
-            deciding = Deciding(self.plan, self.plan.until or 0.0, finished)
+        scheduler = schedule.begin(self.plan, finished)
         for position in positions:
             if state.failure(position) is not None:
-                deciding.failed(position)
-        return deciding
+                scheduler.failed(position)
+        return scheduler
 
     def _arm(self, position: int, left: Sequence[tuple[Where, Task]]) -> None:
         """Play these tasks of an arm, which may have been played before and may come again."""
@@ -208,17 +207,17 @@ class _Loop:
             self._notify(self.state.rescore(position))
         else:
             self.control.wait()
-            self.clock.emit(events.ArmStarted(position))
+            self.bus.emit(events.ArmStarted(position))
             failure = self._attempt(self._play, position, left)
-        if self.deciding is None or not left or self.deciding.is_over(position):
+        if self.scheduler is None or not left or self.scheduler.is_over(position):
             if failure is None and self.state.is_ready(position):
                 failure = self._attempt(self._run_hooks, position)
             self._ended.add(position)
-            decided = self.deciding.decided(position) if self.deciding else None
+            decided = self.scheduler.decided(position) if self.scheduler else None
             if decided and self.state.writer:
                 self.state.writer.note(position, "decided", decided)
             ended = totals.counts, totals.speed, dict(totals.errors), failure, decided
-            self.clock.emit(events.ArmFinished(position, *ended))
+            self.bus.emit(events.ArmFinished(position, *ended))
 
     def _attempt(self, do: Callable[..., None], position: int, *more: Any) -> str | None:
         """Do something with an arm. Return why the arm failed, if it did."""
@@ -232,8 +231,8 @@ class _Loop:
             failure = self._failures[position] = str(error) or "out of memory"
             if self.state.writer is not None:
                 self.state.writer.note(position, "failure", failure)
-            if self.deciding:
-                self.deciding.failed(position)
+            if self.scheduler:
+                self.scheduler.failed(position)
             return failure
         return None
 
@@ -245,7 +244,7 @@ class _Loop:
         began = perf_counter()
         arm, *following = self.plan.arms[position:]
         # What may be played again in this run.
-        again = [] if self.deciding is None or self.plan.place else list(self.plan.arms)
+        again = [] if self.scheduler is None or self.plan.place else list(self.plan.arms)
         coming_again = [other for place, other in enumerate(again) if place not in self._ended]
         with arm.weights.kept():
             self._pool.make_room(arm, coming_again)
@@ -256,7 +255,7 @@ class _Loop:
         seconds = perf_counter() - began
         self.clock.measure(models.values())
         writer, fingerprint = state.ready(position, models, seconds, self._failures)
-        self.clock.emit(events.ArmReady(position, events.ArmInfo(arm.name, fingerprint), seconds))
+        self.bus.emit(events.ArmReady(position, events.ArmInfo(arm.name, fingerprint), seconds))
         self._notify(state.set_aside(position, writer))
         self._notify(state.rescore(position))
         coming = next((other.weights for other in following if other.weights != arm.weights), NO_WEIGHTS)
@@ -265,7 +264,9 @@ class _Loop:
             # A model that answers at once takes on as many steps as there are.
             others = (model for model in models.values() if not isinstance(model, OneByOne))
             slots = min([evaluated.slots, *(model.slots for model in others)])
-            session = ArmSession(state, self.control, self.clock, self.deciding, models, writer, totals)
+            session = ArmSession(
+                state, self.control, self.clock, self.bus, self.scheduler, models, writer, totals
+            )
             self.clock.begin_turn()
             courses = [TaskCourse(session, where, task) for where, task in left]
             drive(courses, models, slots, self.control, self.clock.begin_turn)
@@ -274,7 +275,7 @@ class _Loop:
     def _read(self, position: int, read: int, prompt: int) -> None:
         """Say how far an arm has read what all its prompts begin with. Raises Stopped if asked to stop."""
         self.control.check()
-        self.clock.emit(events.PromptRead(position, read, prompt))
+        self.bus.emit(events.PromptRead(position, read, prompt))
 
     def _run_hooks(self, position: int) -> None:
         """Do what plugins do with an arm that has been played, and store their notes."""
@@ -284,7 +285,7 @@ class _Loop:
         for hook in hooks:
             if (note := hook.after(played)) is not None:
                 writer.add_note(position, hook.name, note)
-                self.clock.emit(events.EvidenceMoved(position, note["text"], note))
+                self.bus.emit(events.EvidenceMoved(position, note["text"], note))
 
     def _model(self, position: int) -> Model:
         """Return the evaluated model of an arm; it is loaded if it is not."""

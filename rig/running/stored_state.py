@@ -14,6 +14,7 @@ from rig.events import ArmInfo, ConversationInfo, RunStarted, Speed, Where
 from rig.meters import Costs
 from rig.metrics import Counts, nothing_played, with_score
 from rig.models import Model, Usage
+from rig.options import of_plugins
 from rig.running.plan import Arm, Plan
 from rig.store import OWN, Cell, FailedTurn, GraderInfo, Runs, RunWriter, StoredArm, StoredRun
 from rig.tasks import PlayedTurn, Task
@@ -71,8 +72,12 @@ def _fingerprint_of(plan: Plan, arm: Arm, models: Mapping[str, Model]) -> JsonOb
         "protocol.": arm.settings.fingerprint,
         _GRADER: plan.setup.grader.fingerprint,
     }
+    own = of_plugins()
+    changed = {own[name].place: value for name, value in arm.own.items() if value != own[name].default}
     named = {f"{part}{name}": value for part, values in parts.items() for name, value in values.items()}
-    fingerprint: JsonObject = parse_json(json.dumps({"rig": __version__, **plan.setup.fingerprint, **named}))
+    fingerprint: JsonObject = parse_json(
+        json.dumps({"rig": __version__, **plan.setup.fingerprint, **named, **changed})
+    )
     return fingerprint
 
 
@@ -203,7 +208,11 @@ class StoredState:
     def _begun(self) -> Counts:
         """Return the counts of an arm before its first task."""
         plan = self.plan
-        return {} if plan.until is None else nothing_played(len(plan.tasks) * plan.repeats)
+        return (
+            nothing_played(len(plan.tasks) * plan.repeats)
+            if plan.schedule and plan.schedule.has_bounds
+            else {}
+        )
 
     def slots(self) -> int | None:
         """Return how many steps the arms predicted at once before the interruption; None if unknown."""

@@ -41,7 +41,9 @@ def try_out(plan: Plan, seconds: float, seed: int = 0) -> list[ArmPace]:
     with TemporaryDirectory(prefix="rig-trial-") as folder:
         for number, arm in enumerate(plan.arms):
             store = Path(folder) / f"{number}.sqlite"
-            part = replace(plan, store=store, arms=(arm,), tasks=tasks, repeats=1, until=None, resume=False)
+            part = replace(
+                plan, store=store, arms=(arm,), tasks=tasks, repeats=1, schedule=None, resume=False
+            )
             paces.append(_pace(part, seconds))
     return paces
 

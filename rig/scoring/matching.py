@@ -2,7 +2,8 @@
 
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import NamedTuple, get_args
 
 from rig.calls import CallPlace, Difference, ExecutedCall, Json, Verdict
@@ -10,13 +11,13 @@ from rig.errors import RigError
 from rig.options import Mode as Mode
 from rig.scoring import reasons
 from rig.scoring.answers import Answers
+from rig.scoring.comparisons import Comparisons, Truths
 from rig.scoring.rules import Rules, UpstreamRules
 from rig.scoring.similarity import Adjudicated, Exact, Similarity
 from rig.toolbox.rules import is_optional
-from rig.toolbox.spec import Tool
 from rig.toolbox.toolbox import Toolbox, is_declared
 
-GRADER_VERSION = "15"
+GRADER_VERSION = "1"
 """To be raised with every change to this package that can change a score; stored with every score."""
 
 
@@ -30,9 +31,6 @@ class Terms(NamedTuple):
 
 
 ANY_WAY = Terms()
-
-Truths = Sequence[tuple[CallPlace, ExecutedCall]]
-"""The ground-truth calls of a conversation, in order."""
 
 
 class Grader:
@@ -81,13 +79,11 @@ class Grader:
             **({"rules_sha256": rules} if rules else {}),
         }
 
-    def compare(self, predicted: ExecutedCall, truth: ExecutedCall) -> tuple[Difference, ...]:
-        """Return why a predicted call is not this true call of the same tool; empty if it could be."""
-        return self.rules.compare(self.toolbox.tools[truth.name], predicted, truth)
-
-    def start(self, ground_truth: Truths, terms: Terms = ANY_WAY) -> "Matching":
-        """Begin a conversation with its ground-truth calls, in order."""
-        return Matching(self, ground_truth, terms)
+    def start(self, ground_truth: Truths, terms: Terms = ANY_WAY, where: str | None = None) -> "Matching":
+        """Begin a conversation with its ground-truth calls, in order. For one that is recorded, `where` names
+        it: its calls are not capped, and if there is too much to compare, that raises RigError.
+        """
+        return Matching(self, terms, Comparisons(self.rules, self.toolbox, tuple(ground_truth), where))
 
 
 class _Compared(NamedTuple):
@@ -103,14 +99,10 @@ class _Compared(NamedTuple):
 
 @dataclass
 class _Predicted:
-    """A prediction, and the number of the true call that it matches. It is compared only if necessary.
-
-    `differences` are those from ground-truth calls of the same tool, by number, as far as it was compared.
-    """
+    """A prediction, and the number of the true call that it matches. It is compared only if necessary."""
 
     turn: int
     executed: ExecutedCall
-    differences: dict[int, tuple[Difference, ...]] = field(default_factory=dict)
     compared: _Compared | None = None
     truth: int | None = None
 
@@ -121,17 +113,32 @@ class Matching:
     If it is `lenient`, unclear texts mean the same.
     """
 
-    def __init__(self, grader: Grader, ground_truth: Truths, terms: Terms, *, lenient: bool = False) -> None:
+    def __init__(
+        self, grader: Grader, terms: Terms, comparisons: Comparisons, *, lenient: bool = False
+    ) -> None:
+        self.comparisons = comparisons
+        self.toolbox = grader.toolbox
         self._grader = grader
         self._terms = terms
         self._lenient = lenient
-        self._truths = tuple(ground_truth)
-        self._of_turn: dict[int, list[int]] = defaultdict(list)
-        for number, (place, _) in enumerate(self._truths):
-            self._of_turn[place.turn].append(number)
+        self._truths = comparisons.truths
+        self._of_tool: dict[str, list[int]] = defaultdict(list)
+        self._waiting: dict[int, deque[int]] = defaultdict(deque)
+        self._free: dict[tuple[int, str], dict[int, None]] = defaultdict(dict)
+        self._asked: dict[tuple[int, str], deque[int]] = defaultdict(deque)
+        for number, (place, truth) in enumerate(self._truths):
+            self._of_tool[truth.name].append(number)
+            if not is_optional(truth):
+                self._waiting[place.turn].append(number)
+                self._free[place.turn, truth.name][number] = None
+                self._asked[place.turn, comparisons.asked(truth)].append(number)
         self._predictions: list[_Predicted] = []
         self._holder: dict[int, int] = {}
         self._moved: list[int] = []
+        # What is known of a prediction is known of all of its content in its turn.
+        self._compared_before: dict[tuple[int, str], _Compared] = {}
+        self._without: set[tuple[int, str]] = set()
+        self._dead: Mapping[bool, set[int]] = {False: set(), True: set()}
 
     def add(self, turn: int, executed: ExecutedCall) -> Verdict:
         """Judge the next prediction. It is final whether it matches and whether it is a bad action.
@@ -150,11 +157,15 @@ class Matching:
         if predicted.compared is not None:
             return predicted.compared
         turn, executed = predicted.turn, predicted.executed
-        tool = self._grader.toolbox.tools.get(executed.name)
+        content = turn, self.comparisons.content(executed)
+        if not self._terms.ordered and (before := self._compared_before.get(content)) is not None:
+            predicted.compared = before
+            return before
+        tool = self.toolbox.tools.get(executed.name)
         compared = {
-            number: self._differences(tool, predicted, number)
-            for number, (place, truth) in enumerate(self._truths)
-            if tool and truth.name == tool.name and (self._grader.mode != "per-turn" or place.turn == turn)
+            number: self.comparisons.of(tool, executed, number)
+            for number in (self._of_tool.get(tool.name, ()) if tool else ())
+            if self._grader.mode != "per-turn" or self._truths[number][0].turn == turn
         }
         miss = self._miss(turn, executed, compared)
         is_open = not self.is_forbidden(turn, executed)
@@ -168,16 +179,8 @@ class Matching:
         unclear = {truth: differences for truth, differences in due.items() if _is_unclear(differences)}
         if self._lenient:
             candidates += unclear
-        predicted.compared = _Compared(candidates, miss, unclear)
+        predicted.compared = self._compared_before[content] = _Compared(candidates, miss, unclear)
         return predicted.compared
-
-    def _differences(self, tool: Tool, predicted: _Predicted, truth: int) -> tuple[Difference, ...]:
-        """Return what `compare` does, which takes long, once for each ground-truth call."""
-        differences = predicted.differences.get(truth)
-        if differences is None:
-            differences = self._grader.rules.compare(tool, predicted.executed, self._truths[truth][1])
-            predicted.differences[truth] = differences
-        return differences
 
     def is_forbidden(self, turn: int, executed: ExecutedCall) -> bool:
         """Return whether a call must not be made in a turn."""
@@ -188,25 +191,23 @@ class Matching:
         place = self._truths[truth][0]
         if place.turn not in self._terms.ordered:
             return True
-        return all(
-            number in self._holder or is_optional(other)
-            for number, (there, other) in enumerate(self._truths)
-            if there.turn == place.turn and there.call < place.call
-        )
+        waiting = self._waiting[place.turn]
+        while waiting and waiting[0] in self._holder:
+            waiting.popleft()
+        return not waiting or place.call <= self._truths[waiting[0]][0].call
 
     def _place(self, predicted: _Predicted) -> Verdict:
         self._predictions.append(predicted)
         if is_declared(predicted.executed):
             predicted.compared = _Compared((), Verdict(False, reason=reasons.FAILED), {})
-        elif self._grader.mode == "upstream":
-            # ToolTalk's greedy step: the first ground-truth call that is still free.
-            free = (truth for truth in self._compared(predicted).candidates if truth not in self._holder)
-            predicted.truth = next(free, None)
-            if predicted.truth is not None:
-                self._holder[predicted.truth] = len(self._predictions) - 1
         elif (truth := self._free_in_turn(predicted)) is not None:
-            predicted.truth = truth
-            self._holder[truth] = len(self._predictions) - 1
+            self._hold(truth, len(self._predictions) - 1)
+        elif self._grader.mode == "upstream" and not self._terms.ordered:
+            pass  # its greedy step is the one above
+        elif self._grader.mode == "upstream":
+            free = (truth for truth in self._compared(predicted).candidates if truth not in self._holder)
+            if (first := next(free, None)) is not None:
+                self._hold(first, len(self._predictions) - 1)
         else:
             # What has to be called comes first, so that nothing optional keeps it from being matched.
             for optional in (False, True):
@@ -214,28 +215,47 @@ class Matching:
                     break
         return self._verdict(predicted)
 
+    def _hold(self, truth: int, holder: int) -> None:
+        self._predictions[holder].truth = truth
+        self._holder[truth] = holder
+        self._no_longer_free(truth)
+
+    def _no_longer_free(self, truth: int) -> None:
+        """Note that a true call is matched. It stays so from then on, if not with the same prediction."""
+        place, call = self._truths[truth]
+        self._free[place.turn, call.name].pop(truth, None)
+
     def _free_in_turn(self, predicted: _Predicted) -> int | None:
-        """Return the first matching call of the prediction's turn that is required and still unmatched.
+        """Return a matching call of the prediction's turn that is required and still unmatched: one that was
+        asked alike, or else the first. In ToolTalk's greedy step, it is the first of the whole conversation.
 
         A search for an augmenting path would end there at once, so calls of other turns are not compared.
         """
         turn, executed = predicted.turn, predicted.executed
-        tool = self._grader.toolbox.tools.get(executed.name)
-        if tool is None or self._terms.ordered or self.is_forbidden(turn, executed):
+        tool = self.toolbox.tools.get(executed.name)
+        content = turn, self.comparisons.content(executed)
+        is_open = not self._terms.ordered and not self.is_forbidden(turn, executed)
+        if tool is None or not is_open or content in self._without:
             return None
-        for number in self._of_turn[turn]:
-            truth = self._truths[number][1]
-            is_open = truth.name == tool.name and number not in self._holder and not is_optional(truth)
-            if is_open and not self._differences(tool, predicted, number):
+        if self._grader.mode == "upstream":
+            numbers = [number for number in self._of_tool[tool.name] if number not in self._holder]
+        else:
+            free = self._free[turn, tool.name]
+            alike = self._asked[turn, self.comparisons.asked(executed)]
+            while alike and alike[0] not in free:
+                alike.popleft()
+            numbers = [*islice(alike, 1), *free]
+        for number in numbers:
+            if not self.comparisons.of(tool, executed, number):
                 return number
+        self._without.add(content)
         return None
 
     def if_same(self) -> "Matching":
         """Return the same predictions as they would match if all unclear texts meant the same."""
-        lenient = Matching(self._grader, self._truths, self._terms, lenient=True)
+        lenient = Matching(self._grader, self._terms, self.comparisons, lenient=True)
         for prediction in self._predictions:
-            self._compared(prediction)
-            lenient._place(_Predicted(prediction.turn, prediction.executed, prediction.differences))
+            lenient._place(_Predicted(prediction.turn, prediction.executed))
         return lenient
 
     def unclear(self) -> Iterator[tuple[int, CallPlace, Difference]]:
@@ -291,14 +311,15 @@ class Matching:
 
         It ends at a true call that is optional or not, as `optional` says. Matched predictions stay matched
         along such a path. Without one, the new prediction stays unmatched for good, since only predictions
-        can still be added (matchable sets are a matroid).
+        can still be added (matchable sets are a matroid). What such a search has reached is dead for others.
         """
+        dead = self._dead[optional]
         reached_from: dict[int, int] = {}
         queue = deque([number])
         while queue:
             current = queue.popleft()
             for truth in self._compared(self._predictions[current]).candidates:
-                if truth in reached_from:
+                if truth in reached_from or truth in dead:
                     continue
                 reached_from[truth] = current
                 if truth in self._holder:
@@ -306,9 +327,11 @@ class Matching:
                 elif is_optional(self._truths[truth][1]) is optional:
                     self._flip(truth, reached_from)
                     return True
+        dead.update(reached_from)
         return False
 
     def _flip(self, free: int, reached_from: Mapping[int, int]) -> None:
+        self._no_longer_free(free)
         truth: int | None = free
         while truth is not None:
             holder = reached_from[truth]
@@ -327,10 +350,8 @@ class Matching:
         self, turn: int, executed: ExecutedCall, compared: Mapping[int, tuple[Difference, ...]]
     ) -> Verdict:
         """Return the verdict on a prediction if it matches nothing."""
-        miss = Verdict(
-            False, bad_action=self._grader.toolbox.is_action(executed.name) and executed.exception is None
-        )
-        if executed.name not in self._grader.toolbox.tools:
+        miss = Verdict(False, bad_action=self.toolbox.is_action(executed.name) and executed.exception is None)
+        if executed.name not in self.toolbox.tools:
             return replace(miss, reason=f"there is no tool named {reasons.show(executed.name)}")
         if self.is_forbidden(turn, executed):
             return replace(miss, reason=f"{reasons.show(executed.name)} must not be called here")

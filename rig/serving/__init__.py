@@ -28,7 +28,6 @@ _DIALECTS = {
 
 def register(registry: Registry) -> None:
     """Register rig's own dialects (`rig.plugins`)."""
-    registry.hooks.later("attribution", "rig.serving.hook:ATTRIBUTION")
     for scheme in ("http", "https"):
         registry.schemes.later(scheme, "rig.serving.scheme:SERVED", marker="", is_place=False)
     for name, kind in _DIALECTS.items():

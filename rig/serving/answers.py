@@ -16,7 +16,7 @@ from rig.engine.formats.leaks import LeakReader
 from rig.engine.formats.salvage import AnswerError, read_answer
 from rig.engine_options import LeakedCalls
 from rig.errors import ErrorKind
-from rig.models import Message, ToolDoc
+from rig.models import Message, ToolDoc, Usage
 from rig.serving.wire.events import END
 from rig.serving.wire.faults import ServerFault
 
@@ -24,6 +24,8 @@ CALL = re.compile(
     r"<tool_call|\[TOOL_CALLS\]|<\|tool_call|<function=|<\|python_tag\|>|{\"name\":|\"arguments\":"
 )
 """What a call looks like among words."""
+NO_CALLS = "finish_reason says that there are calls, but there are none"
+"""The fault of a server that loses what it read as calls."""
 _THOUGHTS = ("reasoning_content", "reasoning", "thinking")
 _CUT = ("length", "max_tokens", "model_length")
 _CALLED = ("tool_calls", "function_call")
@@ -132,7 +134,7 @@ class StreamedAnswer:
             raise _malformed("a call without a name")
         is_empty = not self.calls and not self.content.strip()
         if self.finish in _CALLED and is_empty and not CALL.search(self.reasoning):
-            raise _malformed("finish_reason says that there are calls, but there are none")
+            raise _malformed(NO_CALLS)
 
     def _chosen(self, choices: Json) -> JsonObject | None:
         """Return the choice that is read: always the one whose number came first."""
@@ -238,6 +240,19 @@ class StreamedAnswer:
         for step in (*path, name):
             value = value.get(step) if isinstance(value, Mapping) else None
         return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31 else 0
+
+    def used(self, prefill_s: float, decode_s: float) -> Usage:
+        """Return the tokens and the seconds of the answer: to its first piece, and from there to its end."""
+        return Usage(
+            prompt_tokens=self.tokens("prompt_tokens"),
+            cached_tokens=self.tokens("cached_tokens", "prompt_tokens_details"),
+            # For servers that count no tokens: most of them send one at a time.
+            completion_tokens=self.tokens("completion_tokens") or self.deltas,
+            reasoning_tokens=self.tokens("reasoning_tokens", "completion_tokens_details"),
+            prefill_s=prefill_s,
+            decode_s=decode_s,
+            first_token_s=prefill_s,
+        )
 
 
 class ServedFormat:

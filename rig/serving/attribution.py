@@ -28,7 +28,7 @@ from rig.engine.formats.base import Reading
 from rig.engine.formats.salvage import AnswerError, read_answer
 from rig.errors import SERVER, ErrorKind
 from rig.models import LEAKED, Model, Prediction, Request
-from rig.serving.answers import CALL
+from rig.serving.answers import CALL, NO_CALLS
 from rig.serving.dialects.base import ScoredToken
 from rig.serving.model import ServedModel
 from rig.serving.probes import THINKING
@@ -119,13 +119,18 @@ def attribute(
 ) -> Cause:
     """Return the first cause why the server's answer to a request differs from the file's."""
     if theirs.error in SERVER:
-        return Cause("server fault", f"{theirs.error}: {theirs.error_detail}")
+        return _fault(f"{theirs.error}: {theirs.error_detail}")
     try:
         return next(filter(None, _Evidence(request, mine, theirs, reference, served).causes()))
     except TemplateError as error:
         return Cause("prompt", f"the file's template refuses the messages: {error}")
     except (ServerFault, DecodeError) as error:
-        return Cause("server fault", f"it could not be asked again: {error}")
+        return _fault(f"it could not be asked again: {error}")
+
+
+def _fault(text: str) -> Cause:
+    """Return the cause of an answer that is none: a server that loses calls parses them wrongly."""
+    return Cause("calls", f"calls are lost: {text}") if NO_CALLS in text else Cause("server fault", text)
 
 
 @dataclass

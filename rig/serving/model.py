@@ -319,7 +319,8 @@ class ServedModel(Model):
             if fault is None or fault.kind not in _RETRIED or trial == TRIES or fault.is_final:
                 break
             tell(f"{fault}; asked again ({trial + 1} of {TRIES})")
-        usage = _usage(answer, began, first or perf_counter())
+        ended = perf_counter()
+        usage = answer.used((first or ended) - began, ended - (first or ended))
         self._build = self._build or answer.build
         if answer.build and answer.build != self._build:
             self._check()
@@ -428,20 +429,6 @@ def _template(identity: Identity) -> ChatTemplate:
         return ChatTemplate(identity.template or _PLAIN)
     except RigError:
         return ChatTemplate(_PLAIN)
-
-
-def _usage(answer: StreamedAnswer, began: float, first: float) -> Usage:
-    now = perf_counter()
-    return Usage(
-        prompt_tokens=answer.tokens("prompt_tokens"),
-        cached_tokens=answer.tokens("cached_tokens", "prompt_tokens_details"),
-        # For servers that count no tokens: most of them send one at a time.
-        completion_tokens=answer.tokens("completion_tokens") or answer.deltas,
-        reasoning_tokens=answer.tokens("reasoning_tokens", "completion_tokens_details"),
-        prefill_s=first - began,
-        decode_s=now - first,
-        first_token_s=first - began,
-    )
 
 
 def _digest(text: str) -> str:

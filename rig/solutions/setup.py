@@ -1,15 +1,14 @@
-"""Setups whose episodes are searches or answers made elsewhere, which judges read."""
+"""What setups offer whose episodes are searches, or answers made elsewhere; judges read it."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from rig.methods.base import Setup
 from rig.solutions.solution import Searched, Solution
 from rig.tasks import PlayedTurn
 
 
-class SolutionSetup(Setup):
-    """A setup that knows more of an episode than its steps."""
+class SolutionSetup:
+    """A setup (`rig.methods.base`) that knows more of an episode than its steps."""
 
     def searched(self, task: Any, turns: Sequence[PlayedTurn], settings: Any) -> Searched | None:
         """Return the result of a finished episode if it is a search in one of ToolBench's ways, else None."""

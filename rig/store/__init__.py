@@ -12,13 +12,15 @@ from rig.store.records import (
     FailedTurn,
     GraderInfo,
     NewRun,
+    ScoredCell,
     StoredArm,
     StoredRun,
     StoredScore,
     Transcript,
+    TurnSpeed,
     last_note,
 )
-from rig.store.scores import OWN, ScoredCell, TurnSpeed
+from rig.store.scores import OWN
 from rig.store.views import EXPORTED as EXPORTED_VIEWS
 from rig.store.views import datasette_metadata
 from rig.store.writer import RunWriter

@@ -12,8 +12,7 @@ from sqlite_utils import Database
 from rig.errors import RigError
 from rig.files import temporary_folder
 from rig.store.holder import is_in_use
-from rig.store.inspection import fault_of, is_remembered, remember
-from rig.store.schema import APPLICATION, STATEMENTS, VERSION
+from rig.store.schema import APPLICATION, STATEMENTS, VERSION, fault_of
 from rig.store.views import refresh_views
 
 
@@ -24,10 +23,6 @@ class StoreError(RigError):
 _ELSEWHERE = "give another file with --runs"
 _LATER = "another process is at work on it; try again when it is done"
 _DISK = "what was stored before is intact; fix this, then try again"
-_UNREAD = (
-    "reading it takes far more computing than its size explains, so rig does not know whether it is sound;"
-    " give another file with --runs"
-)
 _DAMAGED = "it is damaged; use a copy of it, or give another file with --runs"
 
 _ADVICE = {
@@ -37,7 +32,6 @@ _ADVICE = {
     **dict.fromkeys((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_TOOBIG), _DAMAGED),
     sqlite3.SQLITE_NOTADB: "it is no run store, or a damaged one; give another file with --runs",
     sqlite3.SQLITE_MISMATCH: _DAMAGED,
-    sqlite3.SQLITE_INTERRUPT: _UNREAD,
 }
 """What to do, by the result codes for files, disks and locks; any other code means a bug in rig."""
 
@@ -181,8 +175,6 @@ def connect_for_reading(path: Path) -> Iterator[Database]:
     with faults(path), closing(_open(path, open_for_reading)) as database:
         database.execute("PRAGMA query_only = ON")
         yield database
-    # The last reader of a log merges it into the store.
-    _keep_remembered(path)
 
 
 @contextmanager
@@ -233,13 +225,6 @@ def writing(path: Path) -> Iterator[Database]:
     """A context with such a connection, which is closed at its end."""
     with closing(connect_for_writing(path)) as database, faults(path):
         yield database
-    _keep_remembered(path)
-
-
-def _keep_remembered(path: Path) -> None:
-    """Remember a store as rig leaves it, unless a process is writing it, which will do so itself."""
-    if not is_in_use(path):
-        remember(path)
 
 
 def copy_to(database: Database, target: Path) -> None:
@@ -337,19 +322,7 @@ def _has_schema(path: Path) -> bool:
     from rig.databases import open_for_reading
 
     with closing(_open(path, open_for_reading)) as database:
-        has_schema = identify(database, path)
-        if has_schema and not (is_remembered(path) or is_in_use(path)):
-            inspect(database, path)
-            remember(path)
-        return has_schema
-
-
-def inspect(database: Database, path: Path) -> None:
-    """Raise StoreError unless tables and values are as rig makes them."""
-    with intact(path):
-        fault = fault_of(database, path.name)
-    if fault is not None:
-        raise StoreError(f"{path}: {fault}; {_DAMAGED}")
+        return identify(database, path)
 
 
 def identify(database: Database, path: Path) -> bool:
@@ -366,4 +339,8 @@ def identify(database: Database, path: Path) -> bool:
             f"{path}: has version {version} of the run store, and this rig reads version {VERSION};"
             f" use the rig that wrote it, or {_ELSEWHERE}"
         )
+    with intact(path):
+        fault = fault_of(database)
+    if fault is not None:
+        raise StoreError(f"{path}: {fault}; {_DAMAGED}")
     return True

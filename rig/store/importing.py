@@ -82,6 +82,8 @@ def merge(path: Path, other: Path) -> Merged:
         copy = Path(folder) / "other.sqlite"
         with _damage_of(other, copy):
             running = _copy(other, copy)
+            with Runs.open(copy) as runs:
+                runs.all()  # what cannot be read would make this store unreadable as well
             with connect.writing(path) as database:
                 database.execute("ATTACH ? AS other", [str(copy)])
                 rows = list(database.query("SELECT * FROM other.runs ORDER BY created, rowid"))
@@ -115,7 +117,6 @@ def _copy(other: Path, copy: Path) -> set[str]:
     with connect.connect_unnoticed(other) as database:
         if not connect.identify(database, other):
             raise RigError(f"{other}: is not a run store")
-        connect.inspect(database, other)
         running = {row["id"] for row in database.query("SELECT * FROM runs") if held_by(row, other)}
         connect.copy_to(database, copy)
     return running

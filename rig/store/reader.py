@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
@@ -32,6 +33,10 @@ if TYPE_CHECKING:
 LATEST = "latest"
 
 Row: TypeAlias = dict[str, Any]
+
+_ID = re.compile(r"[\w-]{1,40}", re.ASCII)
+MOST_CELLS = 5_000_000
+"""The most conversations times arms times repeats of a run."""
 
 _NAMES = 1000
 """The most recent runs whose names are compared with one that was not found."""
@@ -282,8 +287,12 @@ class Runs(ScoreReader):
         turns = [conversation["turns"] for conversation in conversations]
         with intact(self.path):
             declaration = Declaration.from_json(parse_json(row["declaration"]))
+            if not _ID.fullmatch(run):  # it becomes part of names of files
+                raise ValueError("a run's id is of other characters than rig's")
             if [arm["position"] for arm in arms] != [*range(len(arms))]:
                 raise ValueError("the arms of a run are not numbered from 0")
+            if row["repeats"] * len(arms) * len(conversations) > MOST_CELLS:
+                raise ValueError("a run of more conversations, arms and repeats than rig reads")
             return StoredRun(
                 id=run,
                 name=row["name"],

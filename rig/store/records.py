@@ -331,3 +331,61 @@ class StoredScore:
 
         counts, grader = (self.counts, self.error_types), (str(self.grader), self.grader.as_json())
         return ArmScore(arm.name, arm.fingerprint or {}, self.suite or "", *counts, *grader, by_task)
+
+
+class TurnSpeed(NamedTuple):
+    """Sums over turns, without costs and the time of storing, with each turn's seconds and the number of
+    answers.
+    """
+
+    speed: Speed
+    walls: Sequence[float]
+    answers: int
+
+
+class ScoredTurn(NamedTuple):
+    """An assistant turn: how many calls it should have made, and how many of those were made, in any turn.
+
+    `turn` is its position in the task, `number` counts assistant turns from 1. `wanted` is None if it is
+    unknown which calls are due in which turn. `bad_actions` counts the incorrect actions of the turn itself,
+    `error` is why it ended without a reply.
+    """
+
+    turn: int
+    number: int
+    wanted: int | None
+    matched: int
+    bad_actions: int
+    error: str | None
+
+    @property
+    def right(self) -> bool | None:
+        """Whether all due calls were made, and no action or generation was wrong; None if it is unknown what
+        was due.
+        """
+        if self.wanted is None:
+            return None
+        return self.matched == self.wanted and not self.bad_actions and self.error is None
+
+
+class ScoredCell(NamedTuple):
+    """A finished conversation of an arm. `source` is the SHA-256 of its file, `errors` counts failed steps,
+    `cuts` counts the answers that a limit cut off, by its option.
+    """
+
+    arm: int
+    conversation: str
+    source: str
+    suite: str
+    repeat: int
+    counts: Counts
+    turns: tuple[ScoredTurn, ...]
+    errors: Mapping[str, int]
+    error_types: Mapping[str, int]
+    faults: Mapping[str, int]
+    cuts: Mapping[str, int]
+
+    @property
+    def rights(self) -> dict[int, bool]:
+        """Whether each turn is right, by its number from 1, for the turns where this is known."""
+        return {turn.number: turn.right for turn in self.turns if turn.right is not None}

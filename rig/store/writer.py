@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import sqlite3
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict
@@ -23,9 +20,8 @@ from rig.calls import JsonObject, Verdict
 from rig.errors import PASSING
 from rig.meters import Costs
 from rig.metrics import Counts, Declaration, Remark, Score, in_other_forms
-from rig.store.connect import StoreError, connect_for_writing, copy_to, deleted, faults, intact, transaction
+from rig.store.connect import connect_for_writing, deleted, faults, intact, transaction
 from rig.store.holder import Holder, RunLock, check_unheld
-from rig.store.inspection import remember
 from rig.store.records import FAILED_ARM, GraderInfo, NewRun
 from rig.store.rows import fault_row, step_row, storable, to_json, verdict_columns, view_of
 from rig.store.views import refresh_views
@@ -47,8 +43,6 @@ class RunWriter(AbstractContextManager["RunWriter"]):
     ) -> None:
         self._database = database
         self._path = path
-        self._place = path.stat()
-        self._is_lost = False
         self._lock = lock
         self._by = asdict(grader) if grader else {}
         self.run = run
@@ -84,13 +78,10 @@ class RunWriter(AbstractContextManager["RunWriter"]):
                 database.table("runs").update(run, claim)
                 lock = RunLock(path, run)
             return cls(database, path, run, lock, grader)
-        except BaseException as error:
+        except BaseException:
             database.close()
             if lock is not None:
                 lock.release()
-            if isinstance(error, FileNotFoundError):
-                gone = f"was moved or removed while run {run} began to be stored in it"
-                raise StoreError(f"{path}: {gone}; nothing was played, so start it again") from error
             raise
 
     def __exit__(self, *_: object) -> None:
@@ -207,44 +198,23 @@ class RunWriter(AbstractContextManager["RunWriter"]):
     def close(self) -> None:
         """Release the run, so that another process may continue it."""
         try:
-            if not self._is_lost:
-                with self._transaction():
-                    for arm, seconds in self._store_s.items():
-                        self._set("arms", arm, store_s=seconds)
-                    self._set("runs", self.run, writer=None)
-                # A watcher keeps the log in place, but the file should be whole without it.
-                with faults(self._path):
-                    self._database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+            with self._transaction():
+                for arm, seconds in self._store_s.items():
+                    self._set("arms", arm, store_s=seconds)
+                self._set("runs", self.run, writer=None)
+            # A watcher keeps the log in place, but the file should be whole without it.
+            with faults(self._path):
+                self._database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
         finally:
             self._database.close()
-            if not self._is_lost:
-                remember(self._path)
             self._lock.release()
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        try:
-            lost = "" if os.path.samestat(self._path.stat(), self._place) else "replaced by another file"
-        except OSError:
-            lost = "moved or removed"
-        if lost:
-            self._is_lost = True
-            fault = f"was {lost} while run {self.run} was written to it"
-            raise StoreError(f"{self._path}: {fault}; {self._keep()}")
         with faults(self._path, self.run), transaction(self._database):
             yield
             if not self._set("runs", self.run, heartbeat=_now()):
                 raise deleted(self._path, self.run)
-
-    def _keep(self) -> str:
-        """Copy what the lost file holds, which this process still has open, and say where that is."""
-        name = f"{self._path.stem}-{self.run}-kept{self._path.suffix}"
-        for folder in (self._path.parent, Path.cwd(), Path(tempfile.gettempdir())):
-            with suppress(OSError, sqlite3.Error):
-                copy_to(self._database, folder / name)
-                again = f"`rig run --resume {self.run} --runs {folder / name}`"
-                return f"what it held is in {folder / name}: {again} continues it"
-        return "what it held could not be kept anywhere"
 
     def _set_fingerprint(self, arm: int, fingerprint: JsonObject) -> None:
         text = json.dumps(fingerprint, sort_keys=True)

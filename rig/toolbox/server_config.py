@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Literal, TypeAlias, get_args
 
 from rig.calls import JsonObject
-from rig.documents import LARGEST_JSON, DocumentPart, from_json
+from rig.documents import DocumentPart, from_json
 from rig.errors import RigError
 from rig.files import read_text, write
 from rig.opening import COMMAND
@@ -29,7 +29,6 @@ _VARIABLE = re.compile(r"\$\{([^{}]*)\}")
 _COMMENT = re.compile(r'("(?:[^"\\]++|\\.)*+"?)|//[^\n]*|/\*(?:.*?\*/|.*\Z)', re.DOTALL)
 _TRAILING = re.compile(r'("(?:[^"\\]++|\\.)*+"?)|,(?=\s*[}\]])', re.DOTALL)
 """A text, which stays, or what JSON does not have: a comment, or a comma after the last item."""
-_LARGEST_ENVIRONMENT = 1 << 20
 _SETTING = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
 
 Restart: TypeAlias = Literal["turn", "never", "replay"]
@@ -87,7 +86,7 @@ def remote(folder: Path) -> list[str]:
 def _entries(folder: Path) -> DocumentPart:
     """Return the object that holds the servers, in whatever form an editor writes it. Raises RigError."""
     file = folder / CONFIG
-    text = read_text(file, LARGEST_JSON).removeprefix("\ufeff")
+    text = read_text(file).removeprefix("\ufeff")
     for pattern in (_COMMENT, _TRAILING):
         text = pattern.sub(lambda match: match[1] or " " + "\n" * match[0].count("\n"), text)
     document = DocumentPart(from_json(text, str(file)), file)
@@ -172,7 +171,7 @@ def _environment(fields: Mapping[str, DocumentPart], folder: Path, is_started: b
     environment: dict[str, str] = {}
     if "envFile" in fields and is_started:
         file = folder / _filled(fields["envFile"], folder, is_started)
-        for line in read_text(file, _LARGEST_ENVIRONMENT).splitlines():
+        for line in read_text(file).splitlines():
             name, equals, value = line.strip().removeprefix("export ").partition("=")
             if equals and re.fullmatch(r"\w+", name.strip()):
                 value = value.strip()

@@ -20,7 +20,6 @@ _INVISIBLE = re.compile("[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u20
 """Characters without width that carry no meaning; joiners do in Persian, and in emoji."""
 _BREAK = re.compile("\r\n|[\r\x85\u2028\u2029]")
 _SPACE = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
-_BLANKS = re.compile(r"[ \t]+$", re.MULTILINE)
 _SIGNS = str.maketrans(
     {
         **dict.fromkeys("\u2018\u2019\u201b\u02bc\u2032", "'"),
@@ -36,7 +35,8 @@ def typed(text: str) -> str:
     at its ends. The indentation of a text of several lines stays.
     """
     text = _BREAK.sub("\n", _INVISIBLE.sub("", unicodedata.normalize("NFC", text)))
-    text = _BLANKS.sub("", _SPACE.sub(" ", text).translate(_SIGNS)).rstrip("\n")
+    lines = _SPACE.sub(" ", text).translate(_SIGNS).split("\n")
+    text = "\n".join(line.rstrip(" \t") for line in lines).rstrip("\n")
     return text if "\n" in text else text.strip()
 
 
@@ -129,14 +129,22 @@ def read_number(value: Json) -> int | float:
     return int(value) if value == int(value) else value
 
 
+_LONGEST_TIME = 200
 _ZONE = re.compile(r"\s*(?:UTC|GMT|Z)$|\s+(?=[+-]\d{2}:?\d{2}$)")
 _DAY = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
 
 
 def read_instant(text: Json) -> datetime:
     """Read an ISO 8601 date with or without a time; without one, it is 00:00. Raises ValueError."""
+    _require_short(text)
     text = _DAY.sub(lambda day: f"{day[1]}-{day[2]:0>2}-{day[3]:0>2}", _zoned(typed(text).upper()), count=1)
     return datetime.fromisoformat(text)
+
+
+def _require_short(text: str) -> None:
+    """Raise ValueError for what is too long to be a time. Searching thousands of blanks takes long."""
+    if len(text) > _LONGEST_TIME:
+        raise ValueError("too long for a time")
 
 
 def _zoned(text: str) -> str:
@@ -154,6 +162,7 @@ def read_time(text: Json) -> tuple[int, int | None]:
     """Read a time of day, or that of an instant: 9:05, 09:05:00, 9:05 pm, 09:05:00.000Z. Returns its seconds
     since midnight, and those of its zone's offset if it has a zone. Raises ValueError.
     """
+    _require_short(text)
     text = _zoned(typed(text).upper())
     clock = _CLOCK.fullmatch(text)
     if clock is None or (clock[2] is None and clock[4] is None):

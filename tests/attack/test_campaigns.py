@@ -132,6 +132,7 @@ def test_what_a_verb_does_is_watched(tmp_path: Path) -> None:
         campaign.apart("runs", "--runs", tmp_path / "runs.sqlite", watch=opened)
 
 
+@pytest.mark.slow
 def test_memory_is_counted_from_the_fork(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(campaign, "MEMORY", 256 << 20)
     held = bytearray(os.urandom(1 << 20)) * 300

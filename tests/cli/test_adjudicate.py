@@ -185,6 +185,7 @@ def test_from_answers_to_the_exit_code(rig: Rig, store: Path) -> None:
     assert "adjudicated: another thing" in json.dumps(transcript)
 
 
+@pytest.mark.slow
 def test_the_last_answers_are_shown_whichever_they_are(rig: Rig, store: Path) -> None:
     def recall() -> float:
         assert rig("score", "latest").code == 0
@@ -213,6 +214,7 @@ def test_answers_are_shown_of_a_run_that_an_older_version_graded(rig: Rig, store
     assert rig("show", "latest", "--json", "--graded-by", "own").json["arms"][0]["recall"] == 0
 
 
+@pytest.mark.slow
 def test_one_unrelated_answer_makes_nothing_incomparable(rig: Rig, store: Path, played: Path) -> None:
     say(store, water=True)
     rig("score", "latest")

@@ -230,8 +230,6 @@ def test_other_keys_other_purposes_and_no_signature_do_not_pass(
     ):
         signature.write_bytes(garbage)
         assert rig("card", "verify", path, "--signers", keys / "signers").code == 1
-    signature.write_bytes(b"x" * 100_000)
-    assert rig("card", "verify", path).code == 2
     signature.unlink()
     assert rig("card", "verify", path).code == 0
     assert rig("card", "verify", path, "--signers", keys / "signers").code == 1
@@ -434,6 +432,7 @@ def test_files_that_are_no_cards_are_one_line(rig: Rig, tmp_path: Path, content:
     assert len(done.err) < 500
 
 
+@pytest.mark.slow
 def test_every_missing_or_odd_part_is_one_line(rig: Rig, card: Path) -> None:
     whole = json.loads(card.read_text())
     whole["conversations"] = whole["conversations"][:2]

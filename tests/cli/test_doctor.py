@@ -134,6 +134,7 @@ def test_the_similarity_model_is_found_without_loading_it(rig: Rig) -> None:
     assert ("torch" in sys.modules) == before
 
 
+@pytest.mark.slow
 def test_a_file_is_asked_five_questions(rig: Rig, tmp_path: Path) -> None:
     file = tiny_gguf.write(tmp_path / "tiny.gguf", template=OWN["json in tags"], n_ctx=16384)
     asked = rig("doctor", file, "--json")

@@ -312,6 +312,7 @@ def test_every_measurement_is_read_from_what_is_stored(store: Path, policy: Call
         assert ("was not measured" in result.text) == (result.condition.metric not in known)
 
 
+@pytest.mark.slow
 def test_a_policy_of_thousands_of_conditions_is_decided_in_seconds(
     store: Path, rig: Rig, policy: Callable[[str], Path]
 ) -> None:

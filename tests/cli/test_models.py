@@ -111,6 +111,7 @@ def test_fit_gives_every_number_as_json(rig: Rig, smollm2: Path) -> None:
     assert plan["loaded"] is False
 
 
+@pytest.mark.slow
 def test_fit_can_be_tried(rig: Rig, write_gguf: WriteGguf, tmp_path: Path) -> None:
     path = tiny_gguf.write(tmp_path / "tiny.gguf")
     finished = rig("models", "info", path, "--fit", "--load", "--n-ctx", "512", "--n-batch", "64")
@@ -221,6 +222,7 @@ def complete(before: list[str], typed: str) -> list[tuple[str, str]]:
     return [(item.type, item.value) for item in shell.get_completions(before, typed)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
 def test_a_pull_that_is_ended_leaves_no_file(models: Path, tmp_path: Path, ending: signal.Signals) -> None:
     slow_pip = tmp_path / "slow"  # stands before the real pip on the path of the new process

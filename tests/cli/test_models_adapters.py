@@ -42,6 +42,7 @@ def test_info_says_what_an_adapter_changes(rig: Rig, adapter: Path, tmp_path: Pa
     assert (done.code, "an adapter for 'llama' models" in done.err) == (2, True)
 
 
+@pytest.mark.slow
 def test_a_screen_knows_adapters(rig: Rig, adapter: Path) -> None:
     options = ("--only", "UserLogin-easy", "--docs", "names", "--tools", "exact", "--threads", "1")
     loras = ("--lora", "none", "--lora", f"{adapter}:0", "--lora", adapter)

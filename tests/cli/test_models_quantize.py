@@ -23,6 +23,7 @@ def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return directory
 
 
+@pytest.mark.slow
 def test_a_ladder_is_made_and_said(rig: Rig, models: Path) -> None:
     done = rig("models", "quantize", "tiny", "--to", "Q8_0, q4_k_m,q8_0")
     assert done.code == 0
@@ -45,6 +46,7 @@ def test_every_number_as_json(rig: Rig, models: Path) -> None:
     assert made["seconds"] > 0
 
 
+@pytest.mark.slow
 def test_list_info_and_verify_know_it(rig: Rig, models: Path) -> None:
     rig("models", "quantize", "tiny", "--to", "q8_0")
     row = {row["name"]: row for row in rig("models", "list", "--json").json}["tiny-q8_0"]

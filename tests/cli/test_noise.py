@@ -57,6 +57,7 @@ def test_with_a_temperature_the_second_arm_has_another_seed(rig: Rig, place: Pat
     assert again["steps"]["differ"] > 0
 
 
+@pytest.mark.slow
 def test_an_interrupted_one_can_be_gone_on_with(rig: Rig, place: Path) -> None:
     rig("noise", "tiny.gguf", *HOW)
     with Runs.open(place / "runs.sqlite") as runs:

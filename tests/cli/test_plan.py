@@ -121,6 +121,7 @@ def test_a_run_that_cannot_answer_says_so_before_it_begins(rig: Rig, tmp_path: P
     assert "can show no loss" in rig("run", "oracle", "oracle", "--limit", "3", *runs).out
 
 
+@pytest.mark.slow
 def test_more_conversations_than_a_plan_may_have_are_not_said_to_be_none(rig: Rig) -> None:
     assert "only more than 100,000 conversations would find" in rig(*ORACLES, "--loss", "0.1").out
     assert "no number of conversations would find" in rig(*ORACLES, "--flips", "96").out

@@ -294,6 +294,7 @@ def test_a_name_in_a_file_cannot_steer_the_terminal(rig: Rig, place: Path) -> No
     assert "\x1b" not in shown.out + shown.err + refused.out + refused.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_any_text_can_be_printed_in_any_locale(place: Path, encoding: str) -> None:
     source = small_talks.source("早上", "Größe 🙂?", ("Gut.", []))
@@ -413,6 +414,7 @@ def test_the_oracle_is_right_about_the_public_easy_conversations(
         assert (arm["conversations"], arm["success_rate"], arm["recall"], arm["precision"]) == (28, 1, 1, 1)
 
 
+@pytest.mark.slow
 def test_a_reader_who_leaves_does_not_stop_a_run(tmp_path: Path) -> None:
     """As `rig run … | head -1`: the rest is said to nobody, and stored all the same."""
     store = tmp_path / "runs.sqlite"

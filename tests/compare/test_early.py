@@ -21,8 +21,8 @@ from rig.displays.compare import statistics_text
 from rig.displays.summary import summary
 from rig.metrics import TASKS, UNPLAYED, Metric
 from rig.report import gather, render
-from rig.running.deciding import CAUTION
 from rig.store import Runs
+from rig.strategies.until import CAUTION, UntilVerdict
 from rig.tasks import in_random_order
 
 Rig = Callable[..., Any]
@@ -39,7 +39,7 @@ def play(store: Path, number: int, wrong: list[set[int]], *, in_suite: bool, run
     recipe = {"until": "verdict-in-suite" if in_suite else "verdict"}
     tasks = tuple(in_random_order(graded_talks.conversations(number), 0))
     chosen: dict[str, Any] = {"conversations": tasks, "caution": CAUTION, "recipe": recipe, "run": run}
-    small_talks.play(small_talks.plan(store, *files, until=SIZE, in_suite=in_suite, **chosen))
+    small_talks.play(small_talks.plan(store, *files, schedule=UntilVerdict(SIZE, in_suite), **chosen))
 
 
 def drawn(seed: int, number: int = 24) -> list[set[int]]:

@@ -75,6 +75,7 @@ def test_a_loss_of_the_size_asked_about_is_found_as_often_as_promised(
     assert 0.75 <= np.mean([is_found(outcomes, bootstrap) for outcomes in drawn]) <= 0.87
 
 
+@pytest.mark.slow
 def test_what_is_detectable_and_what_is_needed_are_the_same_question() -> None:
     for spread, repeats in ((Spread(0.1), 1), (Spread(0.2, 0.08), 3)):
         needed = spread.conversations(0.1, 0.05, repeats)

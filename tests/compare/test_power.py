@@ -31,6 +31,7 @@ def test_power_is_that_of_all_tables(n: int, gain: float, loss: float, alpha: fl
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "won", "lost"), [(28, 0, 0), (28, 3, 4), (78, 0, 0), (78, 5, 6), (78, 12, 10)])
 def test_a_loss_of_the_detectable_size_is_found_in_four_suites_of_five(n: int, won: int, lost: int) -> None:
     loss = detectable_success_loss(n, won, lost, 0.05)
@@ -56,6 +57,7 @@ def test_five_conversations_can_show_nothing() -> None:
     assert detectable_success_loss(10, 5, 5, 0.05) is None
 
 
+@pytest.mark.slow
 def test_a_difference_of_the_detectable_size_is_found_in_four_suites_of_five() -> None:
     """Recall of 40 conversations with 4 calls each, from skills that vary; the arm has a part less of them.
 

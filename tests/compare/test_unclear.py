@@ -17,6 +17,7 @@ from rig.rates.power import detectable_success_loss
 from rig.rates.sequential import DifferenceBounds, LossTest, OutcomeBounds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unclear", [(0.02, 0.1), (0.1, 0.02)])
 def test_equal_arms_with_unequal_unclear_texts_lose_nothing(unclear: tuple[float, float]) -> None:
     bounded, silent = shares(Mix(200, 0.6, unclear), 40, seed=3)

@@ -13,8 +13,8 @@ import stored_runs
 from rig.displays import signs
 from rig.displays.card import Card, ending
 from rig.methods.scripted import Scripted
-from rig.serving.notes import as_note
 from rig.store import Runs
+from rig.twins.notes import as_note
 
 
 @pytest.fixture

@@ -185,11 +185,12 @@ def test_outcomes_are_told_apart_without_colour_and_without_case(*, ascii_only: 
         (signs.USER, signs.CALL, signs.RESPONSE, signs.REFUSED, signs.REPLY),
         (signs.MADE, signs.MISSED, signs.OPEN),
     ):
-        assert len({each.sign.lower() for each in several}) == len(several)
+        assert len({str(each.glyph).lower() for each in several}) == len(several)
         assert len({each.word.lower() for each in several}) == len(several)
     everything = [each for each in vars(signs).values() if isinstance(each, Sign)]
     assert {each.tint for each in everything} <= set(Tint)
-    assert all(cell_len(each.sign) == 1 and each.sign.isascii() >= ascii_only for each in everything)
+    glyphs = [str(each.glyph) for each in everything]
+    assert all(cell_len(glyph) == 1 and glyph.isascii() >= ascii_only for glyph in glyphs)
 
 
 def test_texts_are_cut_and_say_by_how_much() -> None:

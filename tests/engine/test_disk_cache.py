@@ -1,4 +1,4 @@
-"""What is kept on disk, such as automata: as it was, or not there."""
+"""What is kept on disk: as it was, or not there."""
 
 import os
 import subprocess

@@ -347,6 +347,7 @@ def test_the_streams_are_as_they_were(folder: Make) -> None:
     assert (sys.stdout, sys.stderr) == before
 
 
+@pytest.mark.slow
 def test_a_model_is_held_to_objects_of_which_nothing_is_declared(
     rig: Any, folder: Make, tmp_path: Path
 ) -> None:

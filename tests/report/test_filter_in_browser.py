@@ -12,7 +12,7 @@ from rig.report import gather, render
 from rig.report.page import page as whole_page
 from rig.store import Runs
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")]
 
 N = 6
 FAILED = ["0", "3"]

@@ -12,7 +12,7 @@ from rig.files import write
 from rig.report import gather, render
 from rig.store import Runs
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")]
 
 N = 12
 PAPER = 700

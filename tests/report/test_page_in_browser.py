@@ -14,7 +14,7 @@ from rig.report import gather, render
 from rig.report.page import page as html
 from rig.store import Runs
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")]
 
 N = 14
 WIDTHS = (390, 1280)

@@ -32,6 +32,7 @@ def question(store: Path) -> Unsettled:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("prediction", "same", "reason"),
     [

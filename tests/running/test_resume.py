@@ -144,7 +144,7 @@ def test_what_an_earlier_version_of_the_grader_scored_is_scored_again_and_the_ru
 ) -> None:
     path = tmp_path / "runs.sqlite"
     assert not _until(path, 9, resume=False)
-    _of_an_earlier_version(path, "1")
+    _of_an_earlier_version(path, "0")
     old = small_talks.stored(path)
     events = small_talks.play(small_talks.plan(path, *_models(), resume=True))
     told = [event.text for event in events if isinstance(event, Notice)]
@@ -157,9 +157,9 @@ def test_what_an_earlier_version_of_the_grader_scored_is_scored_again_and_the_ru
     assert content["predictions"] == same["predictions"]
     assert [row for row in content["scores"] if row["own"]] == same["scores"]
     kept = [row for row in content["scores"] if not row["own"]]
-    assert {row["grader_version"] for row in kept} == {"1"}
+    assert {row["grader_version"] for row in kept} == {"0"}
     with Runs.open(path) as runs:
-        earlier = [each for each in runs.scores(run) if each.grader.grader_version == "1"]
+        earlier = [each for each in runs.scores(run) if each.grader.grader_version == "0"]
         assert sum(each.counts["tasks"] for each in earlier) == len(kept)
         assert all(each.counts["matches"] == 0 for each in earlier)
         reasons = runs._database.query("SELECT DISTINCT reason FROM verdicts")

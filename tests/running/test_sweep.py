@@ -17,13 +17,14 @@ from rig.displays.card import Card
 from rig.displays.compare import curves_text, sparkline
 from rig.errors import RigError
 from rig.events import ConversationFinished, Event, EvidenceMoved
+from rig.levels import curves_of
 from rig.methods.scripted import Scripted
 from rig.rates.breaking import Bisection, Break
 from rig.running.control import Control
-from rig.running.plan import Arm, Plan, Sweep
+from rig.running.plan import Arm, Plan
 from rig.running.runner import run
-from rig.running.sweeping import CAUTION, curves_of, swept
 from rig.store import Runs
+from rig.strategies.sweep import CAUTION, Sweep, swept
 from rig.tasks import in_random_order
 from tui.live.state import RunState
 
@@ -47,7 +48,7 @@ def plan(store: Path, *models: Scripted, **choices: Any) -> Plan:
     curves = tuple(tuple(range(start, start + len(LEVELS))) for start in starts)
     recipe = {"temperature": list(LEVELS), "sweep": "temperature=0,0.2,0.4,0.6,0.8"}
     told = {"recipe": recipe, "conversations": TASKS, "caution": CAUTION, **choices}
-    return small_talks.plan(store, arms=arms, sweep=Sweep(levels, curves, SIZE), **told)
+    return small_talks.plan(store, arms=arms, schedule=Sweep(levels, curves, SIZE), **told)
 
 
 def breaking(at: int) -> list[Scripted]:

@@ -37,15 +37,16 @@ from rig.metrics import UNPLAYED
 from rig.models import Model, Notify
 from rig.rates.sequential import LossTest
 from rig.running.control import Control
-from rig.running.deciding import CAUTION, Deciding
 from rig.running.plan import Plan
 from rig.running.runner import run
 from rig.store import Cell, Runs
+from rig.strategies.until import CAUTION, Deciding, UntilVerdict
 from rig.tasks import in_random_order
 from tui.live.state import RunState
 
 N = 24
 SIZE = 0.2
+IN_SUITE = UntilVerdict(SIZE, in_suite=True)
 TASKS = tuple(in_random_order(graded_talks.conversations(N), 0))
 ORDER = [int(task.name.removeprefix("talk")) for task in TASKS]
 LATE = frozenset(ORDER[:14])
@@ -72,8 +73,8 @@ class Closing(Scripted):
 
 def plan(store: Path, *models: Scripted | Callable[[Notify], Model], **choices: Any) -> Plan:
     choices = {"conversations": TASKS, "caution": CAUTION, "recipe": {"until": "verdict"}, **choices}
-    choices.setdefault("in_suite", True)
-    return small_talks.plan(store, *models, until=SIZE, **choices)
+    schedule = UntilVerdict(SIZE, choices.pop("in_suite", True))
+    return small_talks.plan(store, *models, schedule=schedule, **choices)
 
 
 def of_type(events: list[Event], kind: type[Any]) -> list[Any]:
@@ -311,8 +312,8 @@ def _decide(outcomes: list[list[bool]]) -> list[tuple[str | None, int]]:
     """What is found of each arm but the first, and how many conversations it took."""
     tasks = TASKS[:8]
     models = [model(8) for _ in outcomes]
-    todo = replace(small_talks.plan(Path("none"), *models, conversations=tasks), until=SIZE, in_suite=True)
-    deciding = Deciding(todo, SIZE, ())
+    todo = replace(small_talks.plan(Path("none"), *models, conversations=tasks), schedule=IN_SUITE)
+    deciding = Deciding(todo, SIZE, (), in_suite=True)
     played = [0] * len(outcomes)
     for arm, left in deciding.visits():
         for where, task in left:
@@ -386,12 +387,10 @@ def test_what_is_found_would_be_found_if_everything_were_played(outcomes: list[l
 
 
 def test_conversations_that_end_out_of_order_wait_for_those_before(store: Path) -> None:
-    todo = replace(
-        small_talks.plan(store, model(8), model(8), conversations=TASKS[:8]), until=SIZE, in_suite=True
-    )
+    todo = replace(small_talks.plan(store, model(8), model(8), conversations=TASKS[:8]), schedule=IN_SUITE)
     won = {todo.declaration.success: 1.0}
     cells = [Cell(0, task.name, 0, 2, 2, counts=won) for task in TASKS[:8]]
-    deciding = Deciding(todo, SIZE, cells)
+    deciding = Deciding(todo, SIZE, cells, in_suite=True)
     assert deciding.finished(Where(1, TASKS[1].name), won) == []
     (moved,) = deciding.finished(Where(1, TASKS[0].name), won)
     assert moved.evidence["after"] == 2

@@ -3,7 +3,8 @@
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -14,10 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rig.calls import Call, CallPlace, ExecutedCall, Outcome, Verdict
+from rig.errors import RigError
 from rig.methods.tooltalk.faults import Acted
 from rig.methods.tooltalk.scoring import ErrorType, count, error_types
-from rig.scoring import Exact, Grader, Matching, Mode
-from rig.scoring.matching import Terms
+from rig.scoring import Exact, Grader, Matching, Mode, comparisons
+from rig.scoring.matching import ANY_WAY, Terms
 from rig.scoring.texts import Meaning, TextJudgement
 from rig.tooltalk import TOOLTALK
 
@@ -344,3 +346,81 @@ def test_a_prediction_is_compared_once_with_each_true_call(monkeypatch: pytest.M
         matching.add(1, delete(number + 20))
     assert not any(verdict.match for verdict in matching.verdicts())
     assert len(compared) == 81
+
+
+MANY = 1_000
+CROWDS: dict[str, tuple[Sequence[ExecutedCall], Calls, int]] = {
+    "right, in another order": (
+        list(map(delete, range(MANY))),
+        [(1, delete(MANY - 1 - n)) for n in range(MANY)],
+        MANY,
+    ),
+    "the same, again and again": ([delete(0)] * MANY, [(1, delete(0))] * (4 * MANY), MANY),
+    "one mistake, again and again": (list(map(delete, range(MANY))), [(1, delete(-1))] * (4 * MANY), 0),
+    "right, a turn late": ([delete(0)] * MANY, [(3, delete(0))] * (2 * MANY), MANY),
+}
+
+
+def crowd(mode: Mode, truths: Sequence[ExecutedCall], terms: Terms = ANY_WAY) -> Matching:
+    """A recorded conversation of one turn with many calls."""
+    places = [(CallPlace(1, number), truth) for number, truth in enumerate(truths)]
+    return Grader(mode, Exact(), TOOLTALK).start(places, terms, "crowd")
+
+
+@pytest.mark.parametrize("mode", ["default", "upstream"])
+@pytest.mark.parametrize("name", CROWDS)
+def test_a_thousand_calls_of_a_turn_take_seconds(name: str, mode: Mode) -> None:
+    truths, predictions, matches = CROWDS[name]
+    if mode == "upstream" and name == "right, in another order":
+        predictions = predictions[::-1]  # its greedy step compares all that are free before the first match
+    began = time.process_time()
+    matching = crowd(mode, truths)
+    for turn, predicted in predictions:
+        matching.add(turn, predicted)
+    assert sum(verdict.match for verdict in matching.verdicts()) == matches
+    assert not list(matching.unclear())
+    assert time.process_time() - began < 10
+
+
+def test_an_order_of_many_calls_takes_seconds() -> None:
+    truths = list(map(delete, range(MANY // 4)))
+    began = time.process_time()
+    matching = crowd("default", truths, Terms(ordered=frozenset({1})))
+    assert all(matching.add(1, truth).match for truth in truths)
+    assert time.process_time() - began < 10
+
+
+def compare_all(matching: Matching, predictions: Iterable[ExecutedCall]) -> str:
+    """The line that says that there is too much to compare."""
+    with pytest.raises(RigError) as error:
+        deque((matching.add(1, predicted) for predicted in predictions), maxlen=0)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("mode", ["default", "upstream", "per-turn"])
+def test_too_many_comparisons_are_refused_where_calls_are_not_capped(
+    monkeypatch: pytest.MonkeyPatch, mode: Mode
+) -> None:
+    monkeypatch.setattr(comparisons, "MOST", 2_000)
+    truths, wrong = list(map(delete, range(50))), [delete(-1 - number) for number in range(50)]
+    message = compare_all(crowd(mode, truths), wrong)
+    assert message.startswith("crowd: too many calls of DeleteAlarm differ from too many true ones")
+    played = Grader(mode, Exact(), TOOLTALK).start([(CallPlace(1, n), call) for n, call in enumerate(truths)])
+    assert not any(played.add(1, call).match for call in wrong)
+
+
+def test_as_many_comparisons_as_there_may_be_take_seconds() -> None:
+    began = time.process_time()
+    compare_all(crowd("default", list(map(delete, range(MANY)))), map(delete, range(-MANY, 0)))
+    assert time.process_time() - began < 15
+
+
+def test_texts_that_a_model_has_to_read_count_more() -> None:
+    truths = [sent(f"{number}") for number in range(40)]
+    message = compare_all(crowd("default", truths), (sent(f"other {number}") for number in range(40)))
+    assert message.endswith("at most 300,000 comparisons of calls, or 750 of texts")
+
+
+def sent(text: str) -> ExecutedCall:
+    response = Outcome({"message_id": "1"})
+    return ExecutedCall(Call("SendMessage", {"receiver": "bo", "message": text}), response, "ann")

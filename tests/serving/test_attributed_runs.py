@@ -10,7 +10,7 @@ from rig.calls import Call
 from rig.displays.summary import note_lines
 from rig.engine.formats.base import Reading
 from rig.serving.attribution import _changed, _Evidence, _lost, _Message
-from rig.serving.notes import as_note, in_short
+from rig.twins.notes import as_note, in_short
 
 TOLD: dict[str, Any] = {
     "reference": "a",
@@ -39,7 +39,7 @@ def test_causes_are_a_table_by_turns() -> None:
     assert lines[2].split()[:6] == ["prompt", "2", "1", "1", "c,", "turn"]
     assert lines[2].endswith("turn 3: the tools are missing")
     assert lines[3].split()[:4] == ["chance", "1", "-", "1"]
-    assert "trigger F1 88.9% (70.0% to 100.0%), schema accuracy 100.0%" in lines[4]
+    assert "trigger F1 88.9% (70.0 to 100.0), schema accuracy 100.0%" in lines[4]
     assert len(lines) == 5
 
 

@@ -12,9 +12,9 @@ from rig.calls import Call, Outcome
 from rig.engine import EngineSettings
 from rig.engine.loading import load
 from rig.models import CallMessage, Prediction, ReplyMessage, Request, StepKey, ToolDoc, UserMessage
-from rig.running.attributing import _differ, _is_odd
 from rig.serving.attribution import Cause, ReferenceModel, attribute
 from rig.serving.model import ServedModel
+from rig.twins.comparison import _differ, _is_odd
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
 

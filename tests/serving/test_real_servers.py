@@ -24,7 +24,7 @@ from real_servers import (
 from terminals import RIG, Terminal
 
 from rig.serving import FAITHFUL
-from rig.serving.notes import in_short
+from rig.twins.notes import in_short
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
 

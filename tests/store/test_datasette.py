@@ -81,6 +81,7 @@ def test_the_store_is_there_with_its_descriptions(fetch: Fetch) -> None:
         assert text.split("'")[0] in view
 
 
+@pytest.mark.slow
 def test_every_view_gives_its_rows(fetch: Fetch) -> None:
     found = fetch(*(f"runs/{name}.json?_shape=objects&_size=5" for name in EXPORTED_VIEWS))
     for name, page in zip(EXPORTED_VIEWS, found, strict=True):

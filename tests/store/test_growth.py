@@ -60,6 +60,7 @@ def test_more_conversations_are_no_more_questions_and_as_much_more_work(tmp_path
     assert many[1] < most[1]
 
 
+@pytest.mark.slow
 def test_arms_that_nobody_asked_for_are_not_read(tmp_path: Path) -> None:
     path = _store(tmp_path, 24)
 
@@ -79,6 +80,7 @@ def test_arms_that_nobody_asked_for_are_not_read(tmp_path: Path) -> None:
     assert two > one
 
 
+@pytest.mark.slow
 def test_what_is_alike_is_held_once(tmp_path: Path) -> None:
     with Runs.open(_store(tmp_path, 24, repeats=2)) as runs:
         run = runs.get("latest")

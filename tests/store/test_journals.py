@@ -208,6 +208,7 @@ def test_a_servers_database_is_read_without_what_its_journal_names(
     assert not (depot / "reading").exists()
 
 
+@pytest.mark.slow
 def test_a_servers_database_shows_no_more_than_it_holds(tmp_path: Path) -> None:
     folder, depot = tmp_path / "state", tmp_path / "depot"
     folder.mkdir()

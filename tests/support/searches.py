@@ -38,7 +38,8 @@ def searched(
     more: tuple[str, ...] = (),
 ) -> StoredRun:
     """A run in which a scripted model works on rig's queries of these names, with `more` options set."""
-    options = Options(models=("oracle",), suite="queries", search=(search,), only=queries, set=more)
+    own = (f"search={search}", *more)
+    options = Options(models=("oracle",), suite="queries", only=queries, set=own)
     todo = plan(options, store)
     arms = tuple(replace(arm, name=name, load=lambda _: Scripted(answer)) for arm in todo.arms)
     run(replace(todo, arms=arms), emit, Control())

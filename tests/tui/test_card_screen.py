@@ -17,7 +17,7 @@ from textual.pilot import Pilot
 from rig.displays.card import Card
 from rig.paths import DEMO
 from rig.replay.player import Player
-from rig.serving.notes import as_note
+from rig.twins.notes import as_note
 from tui.app import RigApp
 from tui.live.layout import plain
 from tui.live.live_run import Replay

@@ -1,11 +1,10 @@
 """The display without a terminal: results, exceptions and the way back to plain lines."""
 
-import contextlib
 import io
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -14,7 +13,7 @@ from rig.displays.lines import PlainDisplay
 from rig.errors import RigError
 from rig.events import Emit, Event, TurnFinished
 from rig.running.control import Control
-from tui.display import TuiDisplay, _stop, signals_stop
+from tui.display import TuiDisplay, _stop, guarded
 from tui.live.live_run import EventQueue
 
 
@@ -41,13 +40,7 @@ def job_of(events: list[Event], result: object = None) -> Callable[[Emit], objec
 
 def views(monkeypatch: pytest.MonkeyPatch, watch: Callable[[EventQueue, Control], Exception | None]) -> None:
     """Put a terminal there, and this in the application's place."""
-
-    @contextlib.contextmanager
-    def nothing() -> Iterator[None]:
-        yield
-
     monkeypatch.setattr(tui.display, "has_terminal", lambda: True)
-    monkeypatch.setattr(tui.display, "terminal_guard", lambda keys, painted: nothing())
     monkeypatch.setattr(tui.display, "_watch", watch)
 
 
@@ -150,7 +143,7 @@ def test_what_is_left_is_estimated_from_when_things_happened(
 
 def test_a_second_signal_is_not_held_up_by_the_run() -> None:
     control = Control()
-    with signals_stop(lambda: _stop(control)):
+    with guarded(lambda: _stop(control)):
         os.kill(os.getpid(), signal.SIGTERM)
         assert control.is_stopped
         with pytest.raises(KeyboardInterrupt):

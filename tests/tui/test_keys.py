@@ -271,5 +271,5 @@ async def test_what_is_wrong_is_told_without_colour(watch: Watch, three_arms: li
     """Each state has a glyph of its own, so that colour says nothing alone."""
     from tui.live.state import IN_ORDER
 
-    assert len({each.sign.lower() for each in IN_ORDER}) == len(IN_ORDER)
+    assert len({str(each.glyph).lower() for each in IN_ORDER}) == len(IN_ORDER)
     assert {each.tint for each in IN_ORDER} <= set(Tint)

@@ -11,7 +11,7 @@ from rig.displays import signs
 from rig.events import CallJudged, Event, PieceGenerated, PredictionMade
 from rig.models import Prediction
 
-SIZES = [(80, 24), (120, 40), (200, 60)]
+SIZES = [(120, 40), *(pytest.param(size, marks=pytest.mark.slow) for size in ((80, 24), (200, 60)))]
 
 
 @pytest.fixture(autouse=True)

@@ -32,7 +32,7 @@ from tui.screens.runs import RunsScreen
 from tui.watch import TourScreen
 from tui.widgets.lines import Lines
 
-SIZES = [(80, 24), (120, 40), (200, 60)]
+SIZES = [(120, 40), *(pytest.param(size, marks=pytest.mark.slow) for size in ((80, 24), (200, 60)))]
 
 
 @pytest.fixture(autouse=True)

@@ -1,19 +1,16 @@
 """The real application in a real terminal, by way of tmux."""
 
 import json
-import os
 import shutil
-import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-from terminals import PATIENCE_S, RIG, Terminal
+from terminals import RIG, Terminal
 
 pytestmark = [
     pytest.mark.terminal,
@@ -121,29 +118,6 @@ def test_a_signal_stops_the_run_and_restores_the_terminal(terminal: Terminal, na
     terminal.wait("same terminal")
 
 
-@pytest.mark.slow
-def test_a_killed_run_leaves_a_terminal_in_order_and_a_store_to_resume_from(
-    terminal: Terminal, stored: Callable[[], dict[str, object]], tmp_path: Path
-) -> None:
-    terminal.type("stty -g > before; echo was here; " + RIG + " run oracle --repeats 400 --runs runs.sqlite")
-    terminal.wait("following", "#1")
-    deadline = time.monotonic() + PATIENCE_S
-    while not _holds_a_turn(tmp_path / "runs.sqlite"):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    pid = terminal._tmux("display-message", "-p", "-t", "rig", "#{pane_pid}").strip()
-    subprocess.run(["pkill", "-KILL", "-P", pid], check=True)
-    screen = terminal.wait("was here")
-    assert "following" not in screen
-    modes = "#{alternate_on} #{mouse_any_flag} #{cursor_flag}"
-    assert terminal._tmux("display-message", "-p", "-t", "rig", modes).split() == ["0", "0", "1"]
-    terminal.type("stty -g | cmp - before && echo same terminal")
-    terminal.wait("same terminal")
-    run = stored()
-    assert run["state"] == "interrupted"
-    assert run["turns_done"]
-
-
 BROKEN = """
 import sys
 from rig.cli import main
@@ -176,40 +150,3 @@ def test_a_view_that_crashes_leaves_the_run_and_the_terminal_in_order(
     assert stored()["state"] == "finished"
     terminal.type("stty -g | cmp - before && echo same terminal")
     terminal.wait("same terminal")
-
-
-def _holds_a_turn(store: Path) -> bool:
-    try:
-        with closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as database:
-            return bool(database.execute("select count(*) from turns").fetchone()[0])
-    except sqlite3.Error:
-        return False
-
-
-@pytest.mark.slow
-def test_a_view_whose_terminal_is_gone_ends_and_its_run_can_be_resumed(
-    stored: Callable[[], dict[str, object]], tmp_path: Path
-) -> None:
-    ours, theirs = os.openpty()
-    try:
-        # Nobody sends SIGHUP where the terminal controls no session, and here it would be ignored, too.
-        process = subprocess.Popen(
-            ["sh", "-c", f"trap '' HUP; exec {RIG} run oracle --repeats 4000 --runs runs.sqlite"],
-            cwd=tmp_path,
-            env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "80", "LINES": "24"},
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-            start_new_session=True,
-        )
-        painted = b""
-        while b"following" not in painted or not _holds_a_turn(tmp_path / "runs.sqlite"):
-            painted += os.read(ours, 65536)
-    finally:
-        os.close(theirs)
-        os.close(ours)
-    try:
-        assert process.wait(PATIENCE_S) == -signal.SIGHUP
-    finally:
-        process.kill()
-    assert stored()["state"] == "interrupted"

@@ -23,7 +23,10 @@ from rig.store import delete_run
 from tui.app import RigApp
 from tui.live.layout import plain
 from tui.live.live_run import Replay, speed_text
+from tui.screens.base import Alternative, AskScreen
 from tui.screens.run import WatchScreen
+from tui.screens.runs import RunsScreen
+from tui.watch import TourScreen
 from tui.widgets.lines import Lines
 
 
@@ -89,6 +92,35 @@ async def test_a_stored_run_is_told_again(store: Path) -> None:
         await seen.until(lambda: seen.screen.state.finished)
         assert "pause" not in seen.text
         assert {one.status for one in seen.screen.state.conversations.values()} == {signs.FAILED}
+
+
+async def test_what_comes_while_the_application_ends_paints_nothing(store: Path) -> None:
+    class Late(WatchScreen):
+        def on_unmount(self) -> None:
+            super().on_unmount()
+            self.show_state()
+
+    app = RigApp(Late(Replay(Player(store, "abcde", at_end=True, stay=True))))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+
+
+async def test_what_comes_after_a_screen_was_left_paints_nothing(store: Path) -> None:
+    for screen in (WatchScreen, TourScreen):
+        app = RigApp(RunsScreen(store))
+        async with app.run_test(size=(120, 40)) as pilot:
+            shown = screen(Replay(Player(store, "abcde", at_end=True, stay=True)))
+            shown.show_state()
+            await app.push_screen(shown)
+            await pilot.pause()
+            assert shown.is_shown
+            app.pop_screen()
+            await app.push_screen(AskScreen("Sure?", Alternative("y", "yes", "y")))
+            await pilot.pause()
+            shown.show_state()
+            app.exit()
+            shown.show_state()
+            assert not shown.is_shown
 
 
 @pytest.mark.slow

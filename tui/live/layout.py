@@ -255,7 +255,7 @@ def _beside(label: Sign | None, lines: Iterable[Line], form: BlockLayout) -> lis
     """Return lines with a sign in the margin of the first."""
     if label is None:
         return labelled((), form.margin, lines)
-    word = label.label if form.margin > 3 else label.sign
+    word = label.label if form.margin > 3 else str(label.glyph)
     return labelled([(" ", Tint.PLAIN), (word, Tint(label.tint))], form.margin, lines)
 
 

@@ -78,7 +78,7 @@ class ConversationState:
     @property
     def glyph(self) -> Span:
         """Its sign, in the colours of an alarm after any incorrect action."""
-        return self.sign.sign, Tint.ALARM if self.incorrect_actions else Tint(self.sign.tint)
+        return str(self.sign.glyph), Tint.ALARM if self.incorrect_actions else Tint(self.sign.tint)
 
 
 @dataclass(slots=True)

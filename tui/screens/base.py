@@ -75,6 +75,14 @@ class RigScreen(Screen[ScreenResultType]):
         if guide is not None and not self.query("#guide"):
             self.mount(Guide(guide), before=self.query("KeyBar").first())
 
+    @property
+    def is_shown(self) -> bool:
+        """Whether it is on top, or below a question, and has its widgets: timers and jobs can come later."""
+        is_there = self.is_attached and self.app.is_running and self in self.app.screen_stack
+        return (
+            is_there and bool(self.children) and (self.is_current or isinstance(self.app.screen, ModalScreen))
+        )
+
     def show_state(self) -> None:
         """Update every widget."""
         raise NotImplementedError

@@ -16,9 +16,8 @@ from rig.calls import JsonObject
 from rig.displays.signs import CURSOR
 from rig.displays.transcript import transcript_json
 from rig.events import Where
-from rig.rescore.reexecute import effects_of
+from rig.rescore.reexecute import Effects, effects_of
 from rig.store import Transcript
-from rig.toolbox.diff import Effects
 from tui.live.layout import plain
 from tui.screens import keys
 from tui.screens.base import PagedScreen, RigScreen, WriteScreen
@@ -50,7 +49,7 @@ def _line(row: OutlineRow, is_chosen: bool, width: int) -> Line:
     bar: Span = (str(CURSOR) if is_chosen else " ", Tint.RUNNING)
     indent = "  " if row.step is not None else ""
     tint = Tint.STRONG if is_chosen else Tint.PLAIN if row.step is not None else Tint.TITLE
-    sign: Span = (row.sign.sign, Tint(row.sign.tint))
+    sign: Span = (str(row.sign.glyph), Tint(row.sign.tint))
     left: list[Span] = [bar, (indent, Tint.PLAIN), sign, (" ", Tint.PLAIN), (inert_line(row.text), tint)]
     return spread(left, [(f"{row.note} ", Tint.MUTED)], width)
 
@@ -173,7 +172,7 @@ class ConversationScreen(PagedScreen[None]):
             ("  ", Tint.PLAIN),
             (inert_line(record.where.conversation), Tint.STRONG),
             ("  ", Tint.PLAIN),
-            (record.sign.sign, Tint(record.sign.tint)),
+            (str(record.sign.glyph), Tint(record.sign.tint)),
             (f"  {inert_line(record.name_of(record.where))}{many}", Tint.PLAIN),
         ]
         hits = self.page.hits

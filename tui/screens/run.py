@@ -10,7 +10,6 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
-from textual.screen import ModalScreen
 from textual.widget import Widget
 
 from rig.compare.groups import Groups
@@ -181,7 +180,7 @@ class RunScreen(ReadingScreen):
 
     def show_state(self) -> None:
         """Update every widget; each paints only what changed."""
-        if not (self.is_current or isinstance(self.app.screen, ModalScreen)):
+        if not self.is_shown:
             return
         state = self.state
         if self.following and state.current is not None:

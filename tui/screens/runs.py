@@ -10,7 +10,6 @@ from pathlib import Path
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 
 from rig.calls import Json
 from rig.displays.summary import summary
@@ -116,7 +115,7 @@ class RunsScreen(RigScreen[None]):
 
     def show_state(self) -> None:
         """Update every widget."""
-        if not self.page.size.width or not (self.is_current or isinstance(self.app.screen, ModalScreen)):
+        if not self.is_shown or not self.page.size.width:
             return
         self._show_header()
         if self.failure or not self.is_read:

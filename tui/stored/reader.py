@@ -7,7 +7,7 @@ from typing import NamedTuple
 from rig.displays import signs
 from rig.displays.signs import Sign
 from rig.displays.steps import matched
-from rig.toolbox.diff import Effects
+from rig.rescore.reexecute import Effects
 from tui.stored import story
 from tui.stored.record import Record, StepRecord
 from tui.text.lines import BLANK, Line

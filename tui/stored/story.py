@@ -18,7 +18,7 @@ from rig.displays.steps import Called, Failed, Lengths, Replied, Returned, TurnH
 from rig.errors import counted
 from rig.events import Speed, Where
 from rig.models import Prediction, Usage
-from rig.toolbox.diff import Effect, Effects
+from rig.rescore.reexecute import Effect, Effects
 from tui.stored.record import Record, StepRecord
 from tui.text.lines import Line, Span, Tint, columns_in_sight, fit, inert, inert_line, side_by_side
 from tui.text.page_writer import FULL, PageWriter, json_spans, verdict_lines, word_spans
@@ -203,7 +203,7 @@ def _column(record: Record, turn: int | None, width: int, *, full: bool, is_read
     page = PageWriter(width, full=full)
     name: Span = (inert_line(record.name_of(record.where)), Tint.STRONG if is_read else Tint.PLAIN)
     sign = record.sign
-    page.lines.append(fit([(f" {sign.sign} ", Tint(sign.tint)), name], width))
+    page.lines.append(fit([(f" {sign.glyph} ", Tint(sign.tint)), name], width))
     if turn is None:
         write_conversation(page, record)
     else:

@@ -80,7 +80,7 @@ class PageWriter:
         """Write lines beside a label, indented by `indent` cells."""
         is_wide = self.margin > _SIGN
         if isinstance(label, Sign):
-            word, tint = label.label if is_wide else label.sign, Tint(label.tint)
+            word, tint = label.label if is_wide else str(label.glyph), Tint(label.tint)
         else:
             word, tint = label[0] if is_wide else label[0][:1], label[1]
         self.lines += labelled(fit([(f" {word}", tint)], self.margin - 1), self.margin + indent, lines)

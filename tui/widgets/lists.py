@@ -215,7 +215,7 @@ class ConversationList(Lines):
             running = [one for one in cells if one.status is signs.RUNNING and one.turns]
             progress = "".join(out_of(one.turns_done, one.turns) for one in running) if len(cells) < 2 else ""
             is_alarm = any(one.incorrect_actions and one.sign is not signs.INCORRECT for one in cells)
-            right.append((signs.INCORRECT.sign, Tint.ALARM) if is_alarm else (progress, Tint.RUNNING))
+            right.append((str(signs.INCORRECT.glyph), Tint.ALARM) if is_alarm else (progress, Tint.RUNNING))
         else:
             differs = len(cells) > 1 and row in self._board.differing
             left = [bar, (f"{signs.DIFFERS} " if differs else "  ", Tint.ERROR), name]
@@ -405,10 +405,10 @@ class RunList(Lines):
 
 def _row(run: StoredRun, is_chosen: bool, is_marked: bool, names: int, width: int) -> Line:
     bar: Span = (str(signs.CURSOR) if is_chosen else " ", Tint.RUNNING)
-    mark: Span = (signs.MARKED.sign if is_marked else " ", Tint.CALL)
+    mark: Span = (str(signs.MARKED.glyph) if is_marked else " ", Tint.CALL)
     tint = Tint.STRONG if is_chosen else Tint.PLAIN
     state = signs.RUN_STATES[run.state]
-    line: list[Span] = [bar, mark, (state.sign, Tint(state.tint)), (f" {inert_line(run.id):<7}", tint)]
+    line: list[Span] = [bar, mark, (str(state.glyph), Tint(state.tint)), (f" {inert_line(run.id):<7}", tint)]
     line += pad(fit([(inert_line(run.name or ""), tint)], names), names + 1)
     line.append((f"{run.created.astimezone():%Y-%m-%d %H:%M} ", Tint.MUTED))
     done = out_of(run.turns_done, run.turns).rjust(11)

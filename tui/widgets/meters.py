@@ -66,7 +66,7 @@ def _states(
     """Return for each arm how its conversations went, how far it is, and either why it failed or its
     numbers, in columns that are the same for all arms.
     """
-    order = [sign.sign for sign in IN_ORDER]
+    order = [str(sign.glyph) for sign in IN_ORDER]
     most = max(map(len, conversations))
     size, digits = min(max(width // 5, 10), most), len(str(most))
     room -= size + len(f" {most}/{most}") + 1

@@ -223,7 +223,7 @@ def _side(side: Side, arm: int, number: int, width: int, is_read: bool) -> list[
         elif inside and isinstance(entry, Draft):
             # The progress of a prediction being made; its text is in the transcript.
             writing = (f"writing, {counted(entry.tokens, 'token')}", Tint.MUTED)
-            lines.append(fit([(f" {MODEL.sign} ", Tint.RUNNING), writing], width))
+            lines.append(fit([(f" {MODEL.glyph} ", Tint.RUNNING), writing], width))
         elif inside:
             lines += block(entry, form)
     return head + (lines or [fit([(f" {instead}", Tint.MUTED)], width)])

@@ -15,7 +15,6 @@ LLAMA_CPP: JsonObject = {"temp": 0.8, "top_k": 40, "top_p": 0.95, "min_p": 0.05}
 """What llama.cpp's programs use when neither the request nor the file says anything (common/common.h)."""
 
 GENERATION_CONFIG = "generation_config.json"
-_LARGEST = 1 << 20
 
 
 class _GenerationConfig(Foreign):
@@ -90,7 +89,7 @@ def _of_info(info: GgufInfo, otherwise: Mapping[str, Json]) -> Sampling:
 
 def _from_file(path: Path) -> Sampling:
     """Return the settings of a JSON file: transformers' generation_config.json, or one with rig's names."""
-    value = json_of(read_text(path, _LARGEST), str(path))
+    value = json_of(read_text(path), str(path))
     if (isinstance(value, Mapping) and "transformers_version" in value) or path.name == GENERATION_CONFIG:
         config = parsed(_GenerationConfig, value, str(path), "a generation config")
         if config.do_sample is False:

@@ -255,7 +255,7 @@ class _Narrowing:
         }
 
     def _counts(self, node: JsonObject, lowest: str, highest: str, place: _Place, most: int) -> JsonObject:
-        """Return the counts of a node that automata can bear."""
+        """Return the counts of a node that a grammar can bear."""
         counts: JsonObject = {}
         for key in node:
             if key in (lowest, highest) and isinstance(node[key], int):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, get_args
 
 from rig.calls import Call, ExecutedCall, Outcome, Verdict
 from rig.errors import ErrorKind, RigError
@@ -16,9 +16,9 @@ from rig.events import Rejudged, Where
 from rig.files import beginning
 from rig.methods.autode import checkout
 from rig.methods.autode.judgement import DECLARATION, UPSTREAM_VERSION, VERSION, arguments, judge, verdict_of
-from rig.methods.autode.scenarios import USER, Scenario, load_directory, parse
+from rig.methods.autode.scenarios import USER, Required, Scenario, load_directory, parse
 from rig.methods.autode.scripted_user import FAILED, ScriptedUser, missing, obedient_step, true_step
-from rig.methods.autode.talk import THE_USER, AutoDeSettings, Talk, messages, opening, tagged_call
+from rig.methods.autode.talk import THE_USER, AutoDeSettings, Form, Mode, Talk, messages, opening, tagged_call
 from rig.methods.base import Checked, Grading, Method, Option, Setup
 from rig.methods.episode import Asking, Episode, course
 from rig.methods.scripted import Oracle
@@ -145,10 +145,10 @@ class AutoDE(Method):
     shipped = ("dynamic",)
     parse = staticmethod(parse)
     options: tuple[Option, ...] = (
-        Option("mode", "dynamic", several=True),
-        Option("form", "rig", several=True),
-        Option("required", "fixed", several=True),
-        Option("max_rounds", 8),
+        Option("mode", "dynamic", several=True, choices=get_args(Mode)),
+        Option("form", "rig", several=True, choices=get_args(Form)),
+        Option("required", "fixed", several=True, choices=get_args(Required)),
+        Option("max_rounds", 8, least=1),
         Option("compat", False),
     )
 

@@ -13,11 +13,11 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias
 
 from rig.budget import parse_json
 from rig.calls import Call, Json, JsonObject
-from rig.errors import MACHINE, ErrorKind, RigError
+from rig.errors import MACHINE, ErrorKind
 from rig.methods.autode.scenarios import ASSISTANT, USER, Required, Scenario, Utterance
 from rig.methods.autode.scripted_user import FAILED
 from rig.models import Message, ReplyMessage, Request, StepKey, UserMessage
@@ -74,13 +74,6 @@ class AutoDeSettings:
     compat: bool = False
 
     def __post_init__(self) -> None:
-        choices = {"mode": Mode, "form": Form, "required": Required}
-        for name, allowed in choices.items():
-            value = getattr(self, name)
-            if value not in get_args(allowed):
-                raise RigError(f"--set {name}={value}: choose from: {', '.join(get_args(allowed))}")
-        if self.max_rounds < 1:
-            raise RigError("--set max_rounds must be at least 1")
         if self.compat:
             object.__setattr__(self, "form", "func")
             object.__setattr__(self, "required", "compat")

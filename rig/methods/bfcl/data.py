@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 from pydantic import BaseModel, Field
 
@@ -183,28 +183,37 @@ class Words(Foreign):
     content: str
 
 
-class _Parameters(Foreign):
-    """A JSON Schema with properties."""
+class _Declared(Foreign):
+    """A value of a function's, as BFCL declares it, with all that is inside it."""
 
-    properties: dict[str, JsonObject] = Field({})
+    type: str = ""
+    description: str = ""
+    items: "_Declared | None" = None
+    properties: "dict[str, _Declared]" = Field({})
     required: list[str] = Field([])
 
 
-class _EntryFunction(Foreign):
+class EntryFunction(Foreign):
+    """A function as BFCL declares it."""
+
     name: str
-    parameters: _Parameters
+    parameters: _Declared
 
 
 class _Question(Foreign):
     id: str
     question: Annotated[Many[Many[Words]], Field(min_length=1)]
-    function: Many[_EntryFunction]
+    function: Many[EntryFunction]
     """Some entries in which nothing is to be called offer no function, and count like the others."""
+
+
+_TrueCall: TypeAlias = Annotated[dict[str, dict[str, list[Any]]], Field(min_length=1, max_length=1)]
 
 
 class _EntrySource(Foreign):
     entry: _Question
-    truth: Many[Annotated[dict[str, dict[str, list[Any]]], Field(min_length=1, max_length=1)]]
+    # Each true call is compared with each call until one fits. BFCL's own entries have at most 8 of them.
+    truth: Annotated[Many[_TrueCall], Field(max_length=1_000)]
 
 
 def parse(source: JsonObject, where: str, suite: str) -> SingleTurnEntry:
@@ -271,7 +280,7 @@ def lines(file: Path, kind: type[BaseModel] = _Identified) -> Iterator[tuple[Jso
 
 def declared_in(file: Path) -> list[JsonObject]:
     """Return the functions that a file of JSON lines declares."""
-    return [function(value) for value, where in lines(file, _EntryFunction)]
+    return [function(value) for value, where in lines(file, EntryFunction)]
 
 
 _HINTS: Mapping[str, str] = {
@@ -305,8 +314,6 @@ class BfclSettings:
     form: str = NO_FORM
 
     def __post_init__(self) -> None:
-        if self.names not in ("underscores", "dots"):
-            raise RigError(f"--set names={self.names}: underscores or dots")
         PromptForm.parse(self.form)
 
     @property

@@ -22,7 +22,7 @@ from rig.documents import Foreign, Many, parsed
 from rig.errors import RigError
 from rig.methods.base import Loaded, Method, Option
 from rig.methods.bfcl.checker import standard
-from rig.methods.bfcl.data import ANSWERS, Words, declared_in, lines, tools_of
+from rig.methods.bfcl.data import ANSWERS, EntryFunction, Words, declared_in, lines, tools_of
 from rig.methods.bfcl.data import BfclSettings as Naming
 from rig.methods.bfcl.memory_classes import backend
 from rig.methods.bfcl.turn_entries import DOCUMENTATION, Instances
@@ -66,10 +66,6 @@ class MemorySettings:
 
     backend: str
 
-    def __post_init__(self) -> None:
-        if self.backend not in BACKENDS:
-            raise RigError(f"--set backend={self.backend}: choose from: {', '.join(BACKENDS)}")
-
     @property
     def fingerprint(self) -> JsonObject:
         told = repr((INSTRUCTIONS, _SETTINGS, _MEMORIES, _ANSWER)).encode()
@@ -89,7 +85,7 @@ class _ScenarioSource(Foreign):
     scenario: str
     conversations: Many[Many[str]]
     questions: Many[MemoryQuestion]
-    functions: dict[str, Many[JsonObject]]
+    functions: dict[str, Many[EntryFunction]]
 
 
 class _Talk(Foreign):
@@ -286,7 +282,7 @@ class BFCLMemory(Method):
         error_types="kinds of wrong answers",
     )
     options: tuple[Option, ...] = (
-        Option("backend", "rec_sum", several=True),
+        Option("backend", "rec_sum", several=True, choices=tuple(BACKENDS)),
         Option("code", "", opens=True),
     )
     oracles: Mapping[str, Any] = MappingProxyType({"oracle": true_reply})
@@ -331,7 +327,9 @@ class BFCLMemory(Method):
         row = parsed(_ScenarioSource, source, where, "a scenario of BFCL's memory")
         if not (row.conversations and row.questions and all(question.truths for question in row.questions)):
             raise RigError(f"{where}: has no conversations, no questions, or a question without an answer")
-        return MemoryScenario(row.scenario, suite, row.conversations, row.questions, row.functions, source)
+        return MemoryScenario(
+            row.scenario, suite, row.conversations, row.questions, source["functions"], source
+        )
 
     def settings(self, values: Mapping[str, Any]) -> MemorySettings:
         return MemorySettings(values["backend"])

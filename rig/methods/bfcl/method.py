@@ -257,7 +257,7 @@ class BFCL(BfclMethod):
     categories = (*data.CATEGORIES, data.FORMAT_SENSITIVITY)
     declaration = rates("bfcl", data.CATEGORIES)
     options: tuple[Option, ...] = (
-        Option("names", "underscores", several=True),
+        Option("names", "underscores", several=True, choices=("underscores", "dots")),
         Option("data", "", opens=True),
         FormOption(FORM.name, NO_FORM, several=True, commas=True, help=FORM.help),
     )

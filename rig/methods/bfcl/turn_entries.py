@@ -20,7 +20,7 @@ from pydantic import Field
 from rig.calls import Call, ExecutedCall, JsonObject, Outcome
 from rig.documents import Foreign, Many, parsed
 from rig.errors import RigError
-from rig.methods.bfcl.data import ANSWERS, Words, declared_in, files, lines
+from rig.methods.bfcl.data import ANSWERS, EntryFunction, Words, declared_in, files, lines
 from rig.methods.defects import PublicTask
 from rig.paths import real
 from rig.tasks import ExpectedTurn
@@ -137,7 +137,7 @@ class _TalkEntry(_Classes):
 
 class _TalkSource(Foreign):
     entry: _TalkEntry
-    functions: Many[JsonObject]
+    functions: Many[EntryFunction]
     truth: Many[Many[str]]
 
 
@@ -155,7 +155,7 @@ def parse(source: JsonObject, where: str, suite: str) -> MultiTurnEntry:
         row.entry.involved_classes,
         row.entry.initial_config,
         row.entry.missed_function,
-        row.functions,
+        source["functions"],
         truth,
         source,
     )

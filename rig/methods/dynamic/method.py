@@ -150,7 +150,7 @@ class Dynamic(Method):
     @property
     def options(self) -> tuple[Option, ...]:  # type: ignore[override]
         own = (option for option in TOOLTALK.options if option.name != "history")
-        return (*own, Option("max_rounds", 16))
+        return (*own, Option("max_rounds", 16, least=1))
 
     episode = LiveDialogue
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from rig.calls import JsonObject
-from rig.errors import MACHINE, ErrorKind, RigError
+from rig.errors import MACHINE, ErrorKind
 from rig.methods.autode.talk import DONE, THE_USER
 from rig.methods.base import HarderSettings
 from rig.methods.dynamic.script import LiveTask, lines, script
@@ -33,10 +33,6 @@ class DynamicSettings(HarderSettings):
 
     tooltalk: tooltalk.ToolTalkSettings
     max_rounds: int = 16
-
-    def __post_init__(self) -> None:
-        if self.max_rounds < 1:
-            raise RigError("--set max_rounds must be at least 1")
 
     @property
     def calm(self) -> "DynamicSettings":

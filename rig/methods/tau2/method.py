@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from rig.calls import Call, CallPlace, ExecutedCall, Fault, FaultKind, JsonObject, Outcome, Verdict
-from rig.errors import MACHINE, RigError
+from rig.errors import MACHINE
 from rig.events import Rejudged
 from rig.methods.base import Grading, Loaded, Method, Option, Setup
 from rig.methods.defects import sound_counts, sound_metrics
@@ -281,7 +281,10 @@ class Tau2(Method):
     """τ²-bench's tickets, settled without a user."""
 
     name = "tau2"
-    options: tuple[Option, ...] = (Option("policy", "manual", several=True), Option("code", "", opens=True))
+    options: tuple[Option, ...] = (
+        Option("policy", "manual", several=True, choices=tuple(POLICIES)),
+        Option("code", "", opens=True),
+    )
     oracles = MappingProxyType({"oracle": true_step, "hand-over": handed_over})
     knowing: Mapping[str, str] = MappingProxyType({ASSISTANT: "oracle"})
     episode = Solo
@@ -331,8 +334,6 @@ class Tau2(Method):
         return tickets.parse(source, where, suite, self.settings_class.is_solo)
 
     def settings(self, values: Mapping[str, Any]) -> Tau2Settings:
-        if values["policy"] not in POLICIES:
-            raise RigError(f"--set policy={values['policy']}: {' or '.join(POLICIES)}")
         return self.settings_class(values["policy"], str(values["code"] or os.environ.get("RIG_TAU2", "")))
 
     def opening(self, task: Ticket, settings: Tau2Settings, role: str) -> Request:

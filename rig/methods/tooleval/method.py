@@ -10,15 +10,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, get_args
 
 from rig.calls import Call, CallPlace, Doubt, ExecutedCall, Json, JsonObject, Outcome, without_token
 from rig.errors import RigError
-from rig.methods.base import Checked, Grading, Method, Option
+from rig.methods.base import Checked, Grading, Method, Option, Setup
 from rig.methods.scripted import called
 from rig.methods.tooleval import queries
 from rig.methods.tooleval.episode import Search, calls_of, path_of, replayed
-from rig.methods.tooleval.queries import Query, ToolEvalSettings, names, offered, opening, plain
+from rig.methods.tooleval.queries import Query, ToolEvalSettings, Tools, names, offered, opening, plain
 from rig.metrics import TASKS, Counts, Declaration, Metric, NamedCount, Part, Score
 from rig.models import CallMessage, Prediction, Request
 from rig.options import shared
@@ -135,8 +135,8 @@ class ToolEval(Method):
     options: tuple[Option, ...] = (
         *shared("toolbox", "servers", "server_network", "world"),
         Option("search", "cot@1", several=True),
-        Option("offer", "plugins", several=True),
-        Option("max_queries", 200),
+        Option("offer", "plugins", several=True, choices=get_args(Tools)),
+        Option("max_queries", 200, least=1),
     )
     knowing: Mapping[str, str] = MappingProxyType({ASSISTANT: "oracle"})
     oracles = MappingProxyType({"oracle": next_call})
@@ -171,7 +171,7 @@ class ToolEval(Method):
         return ToolEvalSetup(self, self.settings(values), None if world is None else Path(world))
 
 
-class ToolEvalSetup(SolutionSetup):
+class ToolEvalSetup(SolutionSetup, Setup):
     """The setup for searches: a world for each slot, and one for judging answers."""
 
     settings: ToolEvalSettings

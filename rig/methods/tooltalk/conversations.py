@@ -311,7 +311,7 @@ def _is_written(path: Path) -> bool:
     text = beginning(path)
     if path.suffix == ".json":
         return '"turns"' in text or bool(re.match(r'\s*\[\s*\{\s*"(user|calls)"', text))
-    return re.search(r"^[-\s]*[\"']?(user|turns)[\"']?\s*:", text, re.MULTILINE) is not None
+    return re.search(r"^[- \t]*[\"']?(user|turns)[\"']?[ \t]*:", text, re.MULTILINE) is not None
 
 
 def load_directory(place: Path) -> list[Conversation]:

@@ -6,13 +6,14 @@ say which call, which argument, what was expected and what came instead, and whe
 """
 
 import re
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from rig.calls import CallPlace, Difference, ExecutedCall, Fault, FaultKind, Json, Verdict
 from rig.methods.tooltalk.conversations import Conversation
-from rig.scoring import Grader, reasons
+from rig.scoring import Matching, reasons
 from rig.scoring.seen import Seen
 from rig.tasks import turn_number
 from rig.toolbox.schemas import SchemaFault, schema_faults
@@ -69,9 +70,11 @@ class Acted:
 
 
 def find_faults(
-    conversation: Conversation, acted: Mapping[int, Acted], truths: Truths, grader: Grader
+    conversation: Conversation, acted: Mapping[int, Acted], truths: Truths, matching: Matching
 ) -> tuple[Fault, ...]:
-    """Return the faults of a conversation, turn by turn; none for a success. `acted` is keyed by turn."""
+    """Return the faults of a conversation, turn by turn; none for a success. `acted` is keyed by turn, and
+    `matching` has its calls.
+    """
     verdicts = [verdict for turn in acted.values() for _, verdict in turn.calls]
     held = {verdict.ground_truth for verdict in verdicts}
     forbidden = conversation.terms.forbidden
@@ -87,7 +90,7 @@ def find_faults(
         if (turn := acted.get(index)) is not None:
             due = [truth for truth in truths if truth[0][0] == index and truth[0] not in held]
             later = [truth for truth in truths if truth[0][0] > index]
-            faults += _ExaminedTurn(conversation, index, turn, due, later, seen.copy(), grader).faults()
+            faults += _ExaminedTurn(conversation, index, turn, due, later, seen.copy(), matching).faults()
         for number, call in enumerate(true_turn.calls):
             seen.note(call if call.recorded else replayed.get(CallPlace(index, number), call))
         seen.say(true_turn.text)
@@ -104,9 +107,13 @@ class _ExaminedTurn:
     due: Truths
     later: Truths
     seen: Seen
-    grader: Grader
+    matching: Matching
     answered: set[CallPlace] = field(default_factory=set)
     """The calls of `due` that some call has been read as an attempt at."""
+    first: dict[str, int] = field(default_factory=dict)
+    """The first step that asked for the same, by what was asked."""
+    nearest: dict[str, deque[Truth]] = field(default_factory=dict)
+    """By the content of a wrong call, the calls of `due` that it can be meant as, the likest first."""
 
     def faults(self) -> list[Fault]:
         wrong = [
@@ -114,6 +121,8 @@ class _ExaminedTurn:
             for step, (executed, verdict) in enumerate(self.acted.calls)
             if not verdict.match and not is_declared(executed)
         ]
+        for step, (executed, _) in enumerate(self.acted.calls):
+            self.first.setdefault(self._asked(executed), step)
         # Calls of a due tool are paired first, before other tools count as called in its place.
         meant = {step: self._meant(step) for step in wrong}
         faults: list[Fault] = []
@@ -123,30 +132,38 @@ class _ExaminedTurn:
             self.seen.answer(executed)
         return [*faults, *self._missing(), *self._ending()]
 
+    def _asked(self, executed: ExecutedCall) -> str:
+        return self.matching.comparisons.asked(executed)
+
     def _meant(self, step: int) -> Truth | None:
         """Return the due call of the same tool, preferably one that no other call was an attempt at."""
         executed, _ = self.acted.calls[step]
-        same = [truth for truth in self.due if truth[1].name == executed.name]
-        if not same:
+        comparisons = self.matching.comparisons
+        content = comparisons.content(executed)
+        if content not in self.nearest:
+            same = [truth for truth in self.due if truth[1].name == executed.name]
+            same.sort(key=lambda truth: len(comparisons.of_place(executed, truth[0])))
+            self.nearest[content] = deque(same)
+        nearest = self.nearest[content]
+        for _ in range(len(nearest)):
+            if nearest[0][0] not in self.answered:
+                break
+            nearest.rotate(-1)  # all answered, it comes round to the likest
+        if not nearest:
             return None
-        meant = min(
-            same, key=lambda call: (call[0] in self.answered, len(self.grader.compare(executed, call[1])))
-        )
-        self.answered.add(meant[0])
-        return meant
+        self.answered.add(nearest[0][0])
+        return nearest[0]
 
     def _wrong_call(self, step: int, meant: Truth | None) -> Iterator[Fault]:
         """Yield the faults of a call that matches nothing. An extra, harmless lookup is not a fault."""
         executed, verdict = self.acted.calls[step]
-        tool = self.grader.toolbox.tools.get(executed.name)
+        tool = self.matching.toolbox.tools.get(executed.name)
         if executed.name in self.conversation.turns[self.index].forbidden:
             text = f"{executed.name} was called, which must not be"
             yield self._fault(FaultKind.FORBIDDEN_CALL, text, step)
         elif tool is None:
             yield self._wrong_tool(step, self._untried(lambda _: True))
-        elif verdict.reason == reasons.REPEATS or any(
-            earlier.call == executed.call for earlier, _ in self.acted.calls[:step]
-        ):
+        elif verdict.reason == reasons.REPEATS or self.first[self._asked(executed)] < step:
             text = f"{executed.name} had been called like this already"
             yield self._fault(FaultKind.REPEATED_CALL, text, step)
         elif executed.exception is not None and (unfit := self._schema_faults(tool, executed.arguments)):
@@ -160,7 +177,7 @@ class _ExaminedTurn:
         elif meant is not None:
             yield from self._differs(step, meant)
         elif (executed.exception is None or not tool.action) and (
-            other := self._untried(lambda name: self.grader.toolbox.is_action(name) is tool.action)
+            other := self._untried(lambda name: self.matching.toolbox.is_action(name) is tool.action)
         ):
             yield self._wrong_tool(step, other)
         elif unfounded := self._unfounded(executed):
@@ -174,7 +191,7 @@ class _ExaminedTurn:
     def _differs(self, step: int, meant: Truth) -> Iterator[Fault]:
         executed, _ = self.acted.calls[step]
         unfounded = self._unfounded(executed)
-        differences = self.grader.compare(executed, meant[1])
+        differences = self.matching.comparisons.of_place(executed, meant[0])
         # A failure or another response follows from wrong arguments: it is only reported if those are right.
         decisive = [value for value in differences if value.what not in ("exception", "response")]
         for difference in decisive or differences:
@@ -188,7 +205,7 @@ class _ExaminedTurn:
         """Return the arguments of a call that nothing the model had seen supports."""
         if not isinstance(executed.arguments, dict):
             return []
-        tool = self.grader.toolbox.tools[executed.name]
+        tool = self.matching.toolbox.tools[executed.name]
         return [
             name for name, value in executed.arguments.items() if not self.seen.speaks_for(tool, name, value)
         ]
@@ -218,15 +235,17 @@ class _ExaminedTurn:
         if calls and (exception := calls[-1].exception) is not None:
             text = f"replied after {reasons.show(calls[-1].name)} failed: {reasons.show(exception)}"
             yield self._fault(FaultKind.GAVE_UP, text, len(calls) - 1)
-        has_acted = any(self.grader.toolbox.is_action(call.name) and call.exception is None for call in calls)
-        undone = [truth for truth in self.due if self.grader.toolbox.is_action(truth[1].name)]
+        has_acted = any(
+            self.matching.toolbox.is_action(call.name) and call.exception is None for call in calls
+        )
+        undone = [truth for truth in self.due if self.matching.toolbox.is_action(truth[1].name)]
         if undone and not has_acted and claims_success(self.acted.reply):
             text = f"{undone[0][1].name} was not done, but the reply says {reasons.show(self.acted.reply)}"
             yield self._fault(FaultKind.CLAIMED_SUCCESS, text, None, undone[0])
 
     def _wrong_tool(self, step: int, truth: Truth | None) -> Fault:
         name = self.acted.calls[step][0].name
-        unknown = "" if name in self.grader.toolbox.tools else ", which does not exist"
+        unknown = "" if name in self.matching.toolbox.tools else ", which does not exist"
         due = truth[1].name if truth else None
         text = f"called {reasons.show(name)}{unknown}{f'; {due} was due' if truth else ''}"
         return self._fault(FaultKind.WRONG_TOOL, text, step, truth, Difference("", due, name))
@@ -234,7 +253,7 @@ class _ExaminedTurn:
     def _schema_faults(self, tool: Tool, arguments: Json) -> list[SchemaFault]:
         """Return where arguments do not fit the tool's schema, ignoring those that the simulator injects."""
         faults = schema_faults(tool.parameters, arguments)
-        injected = self.grader.toolbox.injected
+        injected = self.matching.toolbox.injected
         return [fault for fault in faults if fault.kind != "unknown" or fault.name not in injected]
 
     def _made_up(self, step: int, meant: Truth | None, value: Difference) -> Fault:

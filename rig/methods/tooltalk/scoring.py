@@ -204,7 +204,7 @@ def judge(
     `ended` has the turns whose end is judged, each with a line on everything that is not as expected.
     """
     if matching is None:
-        matching = grader.start(truths, conversation.terms)
+        matching = grader.start(truths, conversation.terms, conversation.name)
         for turn in turns:
             for executed in turn.executed:
                 matching.add(turn.turn, executed)
@@ -229,7 +229,7 @@ def judge(
         doubts.append(
             Doubt(index, step, truth, executed.name, difference.what, *texts, difference.note or "")
         )
-    faults = find_faults(conversation, acted, due, grader)
+    faults = find_faults(conversation, acted, due, matching)
     unrecorded = [
         Fault(FaultKind.NOT_RECORDED, turn, f"no answer is recorded to {executed.name}", step)
         for turn, step, executed in places

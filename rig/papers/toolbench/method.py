@@ -19,7 +19,7 @@ from rig import files
 from rig.calls import Call, ExecutedCall, Json, JsonObject, Outcome
 from rig.errors import RigError
 from rig.files import filling
-from rig.methods.base import Grading, Method, Option, OptionValues, Settings
+from rig.methods.base import Grading, Method, Option, OptionValues, Settings, Setup
 from rig.methods.paper import RecordedArm, RecordedRun
 from rig.methods.scripted import replied
 from rig.metrics import TASKS, Declaration, Metric, Part, Score
@@ -318,7 +318,7 @@ def path_of(turns: Sequence[PlayedTurn]) -> list[Step]:
     return path
 
 
-class ToolBenchSetup(SolutionSetup):
+class ToolBenchSetup(SolutionSetup, Setup):
     """A setup that prepares nothing, as the answers exist already."""
 
     is_recorded = True

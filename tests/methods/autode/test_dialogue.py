@@ -9,11 +9,12 @@ from small_scenarios import Heard, scenario
 from rig.calls import Call
 from rig.errors import ErrorKind, RigError
 from rig.events import CallJudged, PredictionMade, TurnStarted
-from rig.methods.autode.method import AutoDE
+from rig.methods.autode.method import METHOD, AutoDE
 from rig.methods.autode.scenarios import USER, Utterance
 from rig.methods.autode.talk import THE_USER, AutoDeSettings
 from rig.methods.scripted import called, failed, replied
 from rig.models import Prediction, ReplyMessage, UserMessage
+from rig.running.planning import Options
 from rig.tasks import ASSISTANT, PlayedTurn
 
 GOLD = dict(scenario().slots)
@@ -183,11 +184,17 @@ def test_asking_for_what_was_said_is_redundant() -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"mode": "human"}, {"form": "xml"}, {"required": "all"}, {"max_rounds": 0}]
+    ("name", "text", "fault"),
+    [
+        ("mode", "human", "choose from: dynamic, static"),
+        ("form", "xml", "choose from: rig, func"),
+        ("required", "all", "choose from: "),
+        ("max_rounds", "0", "must be at least 1"),
+    ],
 )
-def test_settings_that_cannot_be(change: dict[str, Any]) -> None:
-    with pytest.raises(RigError, match=f"--set {next(iter(change))}"):
-        AutoDeSettings(**change)
+def test_settings_that_cannot_be(name: str, text: str, fault: str) -> None:
+    with pytest.raises(RigError, match=f"--set {name}={text}: {fault}"):
+        Options(models=("oracle",), set=(f"{name}={text}",)).settings(METHOD)
 
 
 def test_settings_are_in_the_fingerprint() -> None:

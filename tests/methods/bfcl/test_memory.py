@@ -18,6 +18,7 @@ from rig.methods.bfcl.turns import MOST_STEPS
 from rig.methods.episode import course
 from rig.methods.scripted import Scripted, called, replied
 from rig.models import CallMessage, Prediction, Request
+from rig.running.planning import Options
 
 METACLASS = """
 class MemoryAPI:
@@ -247,8 +248,8 @@ def test_hostile_answers_have_no_part_of_that_name(reply: str) -> None:
 
 
 def test_bad_files_are_said_in_a_line(suite: Path) -> None:
-    with pytest.raises(RigError, match="backend=x: choose from"):
-        METHOD.settings({"backend": "x"})
+    with pytest.raises(RigError, match="backend=x: choose from: kv, rec_sum, vector"):
+        Options(models=("oracle",), set=("backend=x",)).settings(METHOD)
     with pytest.raises(RigError, match=r"is not BFCL's BFCL_v4_memory\.json"):
         METHOD.load(suite.parent)
     (suite.parent / "memory_prereq_conversation/memory_notetaker.json").write_text('{"id": "0"}\n')

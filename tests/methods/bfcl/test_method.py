@@ -299,6 +299,28 @@ def test_data_that_are_none(checkout: Path, text: str, fault: str) -> None:
         data.load(checkout)
 
 
+@pytest.mark.parametrize(
+    "declared",
+    [
+        {"type": {"a": 1}},
+        {"description": ["x"]},
+        {"type": "array", "items": [{"type": "string"}]},
+        {"type": "array", "items": {"type": ["string"]}},
+        {"type": "dict", "properties": {"b": {"type": {}}}},
+        {"type": "dict", "properties": {"b": {"type": "string"}}, "required": [{}]},
+    ],
+)
+def test_a_function_that_is_declared_wrongly_inside_is_no_entry(declared: Any) -> None:
+    function = {"name": "f", "parameters": {"type": "dict", "properties": {"a": declared}, "required": []}}
+    entry = {
+        "id": "simple_python_0",
+        "question": [[{"role": "user", "content": "x"}]],
+        "function": [function],
+    }
+    with pytest.raises(RigError, match="here: not an entry of BFCL"):
+        data.parse({"entry": entry, "truth": [{"f": {"a": [1]}}]}, "here", "simple_python")
+
+
 def test_results_without_answers(checkout: Path, tmp_path: Path) -> None:
     with pytest.raises(RigError, match="holds no answer to these entries"):
         answered(tmp_path, data.load(checkout), of_turns=False)
@@ -478,3 +500,12 @@ def test_a_truth_of_another_type_than_its_schema_is_a_fault(
     told = "simple_python_0: math.add: a: no allowed value is of the declared type integer" in done.out
     assert told == (not fits)
     assert done.code == (not fits)
+
+
+def test_a_thousand_calls_in_any_order_are_the_most() -> None:
+    function = {"name": "f", "parameters": {"type": "dict", "properties": {"a": {"type": "integer"}}}}
+    entry = {"id": "parallel_0", "question": [[{"role": "user", "content": "x"}]], "function": [function]}
+    truth = [{"f": {"a": [number]}} for number in range(1_001)]
+    assert data.parse({"entry": entry, "truth": truth[1:]}, "here", "parallel").truth == truth[1:]
+    with pytest.raises(RigError, match="here: not an entry of BFCL"):
+        data.parse({"entry": entry, "truth": truth}, "here", "parallel")

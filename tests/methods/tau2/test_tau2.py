@@ -27,6 +27,7 @@ from rig.methods.tau2.checkout import domain, parse_docstring
 from rig.methods.tau2.method import METHOD, MOST_ERRORS, MOST_MESSAGES, Solo
 from rig.methods.tau2.tickets import Action, Ticket
 from rig.models import Prediction
+from rig.running.planning import Options
 from rig.tasks import PlayedTurn
 
 
@@ -317,8 +318,8 @@ def test_errors_are_said_in_a_line(checkout: Path, monkeypatch: pytest.MonkeyPat
         domain(str(checkout), "mock", "manual")
     with pytest.raises(RigError, match="holds no domain airline"):
         domain(str(checkout.parents[3]), "airline", "manual")
-    with pytest.raises(RigError, match="policy=x: manual or workflow"):
-        METHOD.settings({"policy": "x", "code": ""})
+    with pytest.raises(RigError, match="policy=x: choose from: manual, workflow"):
+        Options(models=("oracle",), set=("policy=x",)).settings(METHOD)
     task = METHOD.parse(
         {
             **row("1", initial_state={"initialization_actions": [{**LAMP, "func_name": "no_such"}]}),

@@ -12,17 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from searches import GIVE_UP, calls_in, finish, searched
 
-from rig.calls import Call, ExecutedCall, Outcome
 from rig.errors import ErrorKind
 from rig.events import Where
 from rig.methods.scripted import called, failed, replied
-from rig.methods.tooleval.episode import Search, replayed
+from rig.methods.tooleval.episode import Search
 from rig.methods.tooleval.method import _DEFAULTS, ToolEval, ToolEvalSetup
 from rig.methods.tooleval.queries import Query, load
 from rig.methods.tooleval.search import Found, SearchNode
 from rig.models import CallMessage, Prediction, Request, UserMessage
 from rig.paths import CONVERSATIONS
-from rig.tasks import PlayedTurn, Step
 from rig.toolbox.world import Snapshot
 
 Rig = Callable[..., Any]
@@ -203,17 +201,6 @@ def test_words_beside_a_call_are_shown_again_and_told_of_in_no_attempt() -> None
     assert isinstance(tried, UserMessage)
     assert "may tell" not in tried.text
     assert tried.text.count("FindAlarms") == 1
-
-
-def test_stored_searches_in_which_words_were_no_node_are_read_as_they_were() -> None:
-    """Six calls deep, as calls alone count two: with words counted there would have been four."""
-    settings = ToolEval().settings({**_DEFAULTS, "search": "cot@1"})
-    steps = tuple(Step(THOUGHT, ExecutedCall(Call("FindAlarms", {}), Outcome({}))) for _ in range(6))
-    found = replayed(settings, [PlayedTurn(0, steps, 0.0)])
-    assert (found.queries, found.size, found.longest) == (6, 13, 13)
-    found = replayed(settings, [PlayedTurn(0, steps[:4], 0.0)])
-    assert (found.queries, found.size, found.longest) == (4, 13, 13)
-    assert replayed(settings, [PlayedTurn(0, steps[:3], 0.0)]).roots == []
 
 
 def test_attempts_are_compared_with_each_call_told_of_once_and_with_what_was_thought() -> None:

@@ -203,6 +203,7 @@ def test_who_is_logged_in_follows_the_ground_truth() -> None:
 @pytest.mark.parametrize("resumed", [False, True])
 def test_a_call_that_makes_room_for_a_later_one_is_judged_again(resumed: bool) -> None:
     narrow = {"start_range": "07:00:00", "end_range": "08:00:00"}
+    wide = {"start_range": "00:30:00", "end_range": "23:30:00"}  # as good as either, and asked like neither
     talk = parse_conversation(
         small_talks.source(
             "twice",
@@ -215,10 +216,10 @@ def test_a_call_that_makes_room_for_a_later_one_is_judged_again(resumed: bool) -
     )
     played = Played(talk)
     if resumed:
-        played.dialogue.resume(_turn(1, _rebuilt(talk, 1).execute(Call("FindAlarms"))))
+        played.dialogue.resume(_turn(1, _rebuilt(talk, 1).execute(Call("FindAlarms", wide))))
         played.turn(3, in_order(called("FindAlarms", narrow), replied("")))
     else:
-        played.turn(1, in_order(called("FindAlarms"), called("FindAlarms", narrow), replied("")))
+        played.turn(1, in_order(called("FindAlarms", wide), called("FindAlarms", narrow), replied("")))
     last = [event for event in played.events if isinstance(event, CallJudged)][-1]
     assert last.verdict.ground_truth == (1, 0)
     assert [(each.turn, each.step, each.verdict.ground_truth) for each in last.rejudged] == [(1, 0, (1, 1))]

@@ -72,7 +72,7 @@ def faults(done: Done, mode: Mode = "default") -> tuple[Fault, ...]:
         reply = {**RIGHT, **done}[index][1]
         error = "truncated" if reply is None else None
         acted[index] = Acted(tuple((call, next(verdicts)) for call in calls), reply, error)
-    found = find_faults(talk, acted, truths, grader)
+    found = find_faults(talk, acted, truths, matching)
     counts = count(matching.judged(), len(truths), TOOLTALK.is_action)
     assert bool(found) is not bool(counts["successes"])
     return found

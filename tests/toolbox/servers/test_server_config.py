@@ -189,6 +189,7 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     assert read_config(tmp_path) == {"it": server}
 
 
+@pytest.mark.slow
 def test_folders_in_folders_are_refused_in_one_line(box: Callable[..., Path], tmp_path: Path) -> None:
     folder = box()
     nested(folder / "data" / "deep", 3_000)

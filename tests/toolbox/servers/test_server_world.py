@@ -159,6 +159,7 @@ def test_more_than_a_state_may_hold_is_refused(play: Play, monkeypatch: pytest.M
     assert not (place(simulator) / "state" / "filler-5").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("restart", ["turn", "never"])
 def test_a_server_that_digs_blocks_nobody(play: Play, restart: str) -> None:
     simulator = play(restart=restart)

@@ -44,6 +44,7 @@ class Swapper:
         return work
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("swapped", ["data", "data/inner"])
 def test_a_link_swapped_in_at_any_step_leads_nowhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, swapped: str

@@ -104,6 +104,7 @@ def test_recorded_and_replayed(rig: Rig, box: Box, tmp_path: Path) -> None:
         assert replayed.json["arms"][0]["success_rate"] == 1
 
 
+@pytest.mark.slow
 def test_what_differs_the_second_time_is_named(rig: Rig, box: Box) -> None:
     talk = "- user: Count.\n  calls: [count]\n- user: And the clock?\n  calls: [count, clock]\n"
     checked = rig("check", "--toolbox", box(conversations={"a": talk}))
@@ -128,6 +129,7 @@ def test_what_returns_otherwise_than_written_is_named_by_its_place(rig: Rig, box
     assert "returns 2, written is 3, at /a/1 (take `returns` out and record it again)" in checked.out
 
 
+@pytest.mark.slow
 def test_expectations_that_do_not_hold(rig: Rig, box: Box) -> None:
     for expect, text in (
         ("[{call: {read: {path: data/none}}, returns: x}]", "expected is not so: read"),
@@ -151,6 +153,7 @@ def test_expectations_that_do_not_hold(rig: Rig, box: Box) -> None:
         assert (checked.code, text in checked.out) == (1, True), checked.out
 
 
+@pytest.mark.slow
 def test_another_way_to_the_same_end_counts(rig: Rig, box: Box, tmp_path: Path) -> None:
     """The calls are not those of the conversation, and the files are."""
     folder = box(conversations={"list": TALK})
@@ -230,6 +233,7 @@ def _turns(store: Path) -> int:
         return 0
 
 
+@pytest.mark.slow
 def test_calls_without_a_recorded_answer_are_counted_as_that(rig: Rig, box: Box, tmp_path: Path) -> None:
     folder = box(conversations={"list": TALK.replace("expect: same", "order: given")})
     assert rig("tools", "record", folder).code == 0
@@ -269,6 +273,7 @@ def test_no_verb_starts_a_command_that_a_store_names(rig: Rig, box: Box, tmp_pat
     assert not opened.exists()
 
 
+@pytest.mark.slow
 def test_recording_shows_each_answer_and_flags_what_looks_like_an_error(rig: Rig, box: Box) -> None:
     calls = "".join(
         f"    - {call}\n"

@@ -30,10 +30,10 @@ class Attribution:
     def after(self, arm: PlayedArm) -> JsonObject | None:
         reference = reference_of(arm.plan, arm.position)
         # A strategy stops arms by their results, so these have not played the same.
-        if reference is None or arm.plan.decides:
+        if reference is None or arm.plan.schedule is not None:
             return None
-        from rig.serving.notes import as_note
-        from rig.serving.twins import TwinComparison
+        from rig.twins.comparison import TwinComparison
+        from rig.twins.notes import as_note
 
         arm.state.read()
         comparison = TwinComparison(arm.state, arm.position, reference)

@@ -15,11 +15,15 @@ arms, each is loaded a dozen times instead of once for every conversation.
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
+from rig.errors import RigError
 from rig.events import EvidenceMoved, Where
 from rig.metrics import Counts, Remark
 from rig.rates.sequential import DifferenceBounds, Evidence, LossTest, OutcomeBounds
-from rig.running.plan import Plan
+from rig.running.plan import Arm, Plan
+from rig.running.strategy import RunStrategy, Schedule, Scheduler, Visit
 from rig.store import Cell
 from rig.tasks import Task
 
@@ -31,14 +35,12 @@ CAUTION = Remark(
     " what they played would be biased, so there are bounds, with everything unplayed as wrong or as right",
 )
 
-Visit = tuple[int, list[tuple[Where, Task]]]
 
-
-class Deciding:
+class Deciding(Scheduler):
     """The state of a run until a verdict. It takes in finished conversations and says what to play next."""
 
-    def __init__(self, plan: Plan, size: float, cells: Iterable[Cell]) -> None:
-        self._plan = plan
+    def __init__(self, plan: Plan, size: float, cells: Iterable[Cell], *, in_suite: bool = False) -> None:
+        self._plan, self._in_suite = plan, in_suite
         self._won: dict[Where, OutcomeBounds] = {}
         self._turns: dict[Where, int] = {}
         self._failed: set[int] = set()
@@ -54,7 +56,7 @@ class Deciding:
         """Evaluate what earlier starts of the run left."""
         others = range(1, len(self._plan.arms))
         repeats, tasks = self._plan.repeats, len(self._plan.tasks)
-        of = tasks if self._plan.in_suite else None
+        of = tasks if self._in_suite else None
         self._test = LossTest(size, of, arms=max(len(others), 1), step=1 / repeats)
         self._soonest = self._test.soonest(tasks)
         for arm in others:
@@ -151,3 +153,38 @@ class Deciding:
 
     def _repeats(self, arm: int, task: Task) -> list[Where]:
         return [Where(arm, task.name, repeat) for repeat in range(self._plan.repeats)]
+
+
+@dataclass(frozen=True, slots=True)
+class UntilVerdict(Schedule):
+    """Arms are played until it is clear whether they lose this much, a fraction, against the first.
+
+    It is about conversations like these or, with `in_suite`, about the tasks of the run alone.
+    """
+
+    size: float
+    in_suite: bool = False
+
+    caution = CAUTION
+    has_bounds = True
+
+    def check(self, plan: Plan) -> None:
+        if len(plan.arms) < 2:
+            raise RigError("--until verdict compares arms with the first; give a second model or setting")
+        if plan.declaration.success_metric is None:
+            raise RigError(f"--until verdict: the method {plan.method.name} does not say what succeeds")
+
+    def begin(self, plan: Plan, cells: Iterable[Cell]) -> Deciding:
+        return Deciding(plan, self.size, cells, in_suite=self.in_suite)
+
+
+class Until(RunStrategy):
+    """`--until verdict`."""
+
+    name = "until"
+
+    def schedule(self, options: Any, arms: Sequence[Arm]) -> UntilVerdict:
+        return UntilVerdict(options.loss / 100, options.until == "verdict-in-suite")
+
+
+UNTIL = Until()

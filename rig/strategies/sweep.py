@@ -8,29 +8,26 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
+from typing import Any
 
 from rig.errors import RigError
 from rig.events import EvidenceMoved, Where
+from rig.levels import curves_of, level_name
 from rig.metrics import Counts, Remark
 from rig.option import Option
 from rig.options import TABLE
 from rig.rates.breaking import Bisection, Break, BreakTest, Outcomes, differences
 from rig.rates.sequential import Finding, OutcomeBounds
-from rig.running.deciding import ROUNDS, Deciding, Visit
-from rig.running.plan import Plan, Sweep
+from rig.running.plan import Arm, Plan
+from rig.running.strategy import RunStrategy, Schedule, Visit
 from rig.store import Cell
+from rig.strategies.until import ROUNDS, Deciding
 
 CAUTION = Remark(
     "the run looked at its results after every conversation and chose levels by them: rates, intervals and"
     " p-values are biased; those of `rig compare --curve` hold",
     decides=False,
 )
-
-
-def level_name(value: object) -> str:
-    """Return a level in words, such as 2k for 2000."""
-    text = str(value).removesuffix(".0")
-    return f"{text[:-3]}k" if text.endswith("000") else text
 
 
 def swept(text: str) -> tuple[Option, tuple[object, ...]]:
@@ -48,16 +45,26 @@ def swept(text: str) -> tuple[Option, tuple[object, ...]]:
     return option, tuple(values)
 
 
-def curves_of(arms: Iterable[str], option: str, levels: Sequence[object]) -> dict[str, dict[int, str]]:
-    """Return the arms of each curve by their level's place, under the name they have without the level."""
-    words = [f"{option.replace('_', '-')}={str(level).removesuffix('.0')}" for level in levels]
-    curves: dict[str, dict[int, str]] = {}
-    for arm in arms:
-        parts = arm.split(" ")
-        for word in set(parts).intersection(words):
-            rest = " ".join(part for part in parts if part != word)
-            curves.setdefault(rest, {})[words.index(word)] = arm
-    return curves
+@dataclass(frozen=True, slots=True)
+class Sweep(Schedule):
+    """A run that searches for where success breaks: the `levels` of an option, lowest first, in words.
+
+    `curves` are the arms by level, for each file and whatever else distinguishes arms. `size` is the loss
+    that counts as a break, a fraction.
+    """
+
+    levels: tuple[str, ...]
+    curves: tuple[tuple[int, ...], ...]
+    size: float
+
+    caution = CAUTION
+
+    def check(self, plan: Plan) -> None:
+        if plan.declaration.success_metric is None:
+            raise RigError(f"--sweep: the method {plan.method.name} does not say what succeeds")
+
+    def begin(self, plan: Plan, cells: Iterable[Cell]) -> "Sweeping":
+        return Sweeping(plan, self, cells)
 
 
 @dataclass(slots=True)
@@ -184,3 +191,27 @@ class Sweeping(Deciding):
             place for place, task in enumerate(tasks) if len(self._outcomes(arm, task)) < self._plan.repeats
         )
         return next(unfinished, len(tasks))
+
+
+class LevelSweep(RunStrategy):
+    """`--sweep OPTION=LEVEL,…`."""
+
+    name = "sweep"
+
+    def adapted(self, options: Any) -> Any:
+        option, levels = swept(options.sweep)
+        if options.is_changed(option.name):
+            raise RigError(f"--sweep {options.sweep} and {option.flag} both set its levels; give one of them")
+        return options.replace(**{option.name: levels})
+
+    def schedule(self, options: Any, arms: Sequence[Arm]) -> Sweep:
+        option, levels = swept(options.sweep)
+        names = [arm.name for arm in arms]
+        curves = curves_of(names, option.name, levels).values()
+        if sum(map(len, curves)) < len(arms) or {*map(len, curves)} != {len(levels)}:
+            raise RigError(f"--sweep {options.sweep}: {option.flag} has no effect on some of these models")
+        positions = (tuple(names.index(curve[level]) for level in range(len(levels))) for curve in curves)
+        return Sweep(tuple(map(level_name, levels)), tuple(positions), options.loss / 100)
+
+
+SWEEP = LevelSweep()

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from rig.calls import JsonObject
-from rig.displays.texts import UNKNOWN, clip, percent
+from rig.displays.texts import UNKNOWN, clip, estimate, percent
 from rig.errors import counted
 from rig.serving import FAITHFUL
 
@@ -49,16 +49,11 @@ def _lines(attribution: JsonObject) -> Iterator[str]:
 
 
 def _deployment(attribution: JsonObject) -> str:
+    from rig.rates import Estimate
+
     named = {"trigger F1": "trigger_f1", "schema accuracy": "schema_accuracy"}
-    parts = [f"{title} {_estimate(rate)}" for title, name in named.items() if (rate := attribution.get(name))]
+    rates = {title: attribution.get(name) for title, name in named.items()}
+    parts = [f"{title} {estimate(Estimate(*rate))}" for title, rate in rates.items() if rate]
     band = attribution.get("noise_band")
     noise = f"{percent(band[0])} at least" if band else "not measured: give --repeats"
     return f"{', '.join(parts)}; the file's trigger F1 against itself: {noise}"
-
-
-def _estimate(rate: list[float | None]) -> str:
-    value, low, high = rate
-    if value is None:
-        return "unknown"
-    around = f" ({percent(low)} to {percent(high)})" if low is not None and high is not None else ""
-    return f"{percent(value)}{around}"
