@@ -165,10 +165,11 @@ class PlainDisplay:
                 self._line(f"loading {self._arm(event.arm)}")
             case events.PromptRead():
                 read = read_so_far(event.read, event.prompt)
-                self._passing.show(f"{self._arm(event.arm)} reads what all its prompts begin with: {read}")
+                # The line is cut to the terminal, and names of files are long: what changes stands in front.
+                self._passing.show(f"reading the shared prompt: {read}, {self._arm(event.arm)}")
             case events.PieceGenerated(read=(read, prompt)) if prompt - read >= _LONG:
                 self._passing.show(
-                    f"{event.where.conversation}: reads the prompt: {read_so_far(read, prompt)}"
+                    f"reading the prompt: {read_so_far(read, prompt)}, {event.where.conversation}"
                 )
             case events.PieceGenerated():
                 self._passing.clear()

@@ -153,9 +153,9 @@ def test_a_prompt_that_is_being_read_is_a_passing_line_on_a_terminal(
     lines = shown(small_talks.plan(tmp_path / "runs.sqlite", Reading(small_talks.erratic)))
     drawn = [part.removesuffix("\r\x1b[K") for part in screen.getvalue().split("\r\x1b[K")][1:]
     assert drawn[:4] == [
-        "arm0 reads what all its prompts begin with:     0 of 1,500 tokens (0%)",
-        "arm0 reads what all its prompts begin with:   512 of 1,500 tokens (34%)",
-        "arm0 reads what all its prompts begin with: 1,024 of 1,500 tokens (68%)",
+        "reading the shared prompt:     0 of 1,500 tokens (0%), arm0",
+        "reading the shared prompt:   512 of 1,500 tokens (34%), arm0",
+        "reading the shared prompt: 1,024 of 1,500 tokens (68%), arm0",
         "",
     ]
     assert lines[2].startswith("arm0 is ready")

@@ -16,6 +16,7 @@ from rig.engine.core.settings import EngineSettings
 from rig.engine.decoding import sampler
 from rig.engine.engine import LlamaCppModel
 from rig.engine.formats.base import Offer, PlainFormat, Span
+from rig.engine.grammar import lark
 from rig.engine.grammar.language import Language
 from rig.engine.teacher import NotInGrammar, Teacher, follow, kinds_of, length_of
 from rig.errors import ErrorKind, RigError
@@ -262,13 +263,13 @@ def test_a_mask_is_compiled_once_for_a_tool_set(
 ) -> None:
     loaded = toy()
     compiled: list[Language] = []
-    original = type(loaded.grammar)._grammar
+    original = lark.grammar
 
-    def counted(self: Any, language: Language) -> str:
+    def counted(language: Language, specials: Any) -> str:
         compiled.append(language)
-        return original(self, language)
+        return original(language, specials)
 
-    monkeypatch.setattr(type(loaded.grammar), "_grammar", counted)
+    monkeypatch.setattr(lark, "grammar", counted)
     for _ in range(3):
         loaded.grammar.start(loaded.form(ask("x")).language)
     assert len(compiled) == 1

@@ -50,6 +50,12 @@ def test_replies_about_calls_make_none(kind: str) -> None:
 
 
 TOLD = [
+    "name: {name}\nparameters:\n  city: string\n  days: integer",
+    '<tools><tool name="{name}"/><tool name="search"/></tools>',
+    "Done! I have sent it. {json}",
+    "Here's what I sent:\n{fence}",
+    "<!-- {json} -->",
+    "Output:\n{fence}",
     "{name}(city='Oslo')\nprint('done')",
     "import tools\ntools.setup()\n{name}(city='Oslo')",
     "I can use the weather tool for that:\n{json}\nJust say yes.",
@@ -126,6 +132,9 @@ def test_calls_among_words_that_tell_of_them_are_none(text: str) -> None:
 
 
 SPOKEN = [
+    "Could not find it in what I know, so I'll check the weather.\n{json}",
+    '{json}\n{"sky": "clear", "degrees": 4}',
+    '{json}\n{"exception": "There is no such city."}',
     "Sure, let me get the weather for Oslo.\n\n{fence}",
     "To get the weather in Oslo, I will use the tool with the following parameters:\n\n{fence}",
     "Here is the JSON for the function call:\n{fence}",

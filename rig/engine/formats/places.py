@@ -78,6 +78,8 @@ def _spots(text: str, schemas: Mapping[str, JsonObject], at: int) -> Iterator[Sp
                     spot = Spot(
                         (Call(start[0], written.arguments),), written.form, written.start, written.end
                     )
+        if spot and any(_declares(call.arguments, schemas[call.name]) for call in spot.calls):
+            spot, end = None, spot.end
         if spot is None:
             failures += end == start.end()
         else:
@@ -160,9 +162,7 @@ def _call_of(value: JsonObject, schemas: Mapping[str, JsonObject]) -> Call | Non
     arguments, properties = written.arguments, schemas[name].get("properties", {})
     if isinstance(arguments, str) and len(properties) == 1 and written.keys[1].endswith("input"):
         arguments = dict.fromkeys(properties, arguments)
-    if not isinstance(arguments, dict) or _declares(arguments, properties):
-        return None
-    return Call(name, arguments)
+    return Call(name, arguments) if isinstance(arguments, dict) else None
 
 
 def _named_by_key(value: JsonObject, schemas: Mapping[str, JsonObject]) -> Call | None:
@@ -185,8 +185,11 @@ def known(name: Any, schemas: Mapping[str, JsonObject]) -> str:
     return ""
 
 
-def _declares(arguments: JsonObject, properties: JsonObject) -> bool:
+def _declares(arguments: Json, schema: JsonObject) -> bool:
     """Return whether arguments are a JSON Schema: the tool is declared with them instead of called."""
+    if not isinstance(arguments, dict):
+        return False
+    properties = schema.get("properties", {})
     has_type = arguments.get("type") == "object" and "type" not in properties
     has_properties = "properties" in arguments and "properties" not in properties
     described = [

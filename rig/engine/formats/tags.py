@@ -133,7 +133,8 @@ def _by_attributes(
             except JsonError:
                 return None
             return CallInTags(Call(name, value), form, end) if isinstance(value, dict) else None
-    if attributes.keys() - properties.keys() - {"id", "type"}:
+    is_bare = not attributes and schema.get("required")
+    if is_bare or attributes.keys() - properties.keys() - {"id", "type"}:
         return None
     arguments = {
         key: cast(raw, properties[key], JSON) for key, raw in attributes.items() if key in properties

@@ -19,7 +19,8 @@ _CALLED = (
 _MENTION = _any(
     # Examples, conditions and forms
     r"(?<![@.\w])examples?\b(?!\.\w)|\be\.g\.|\bfor instance\b|\bsuch as\b|\bsay,|\bsample\b|\bplaceholder\b",
-    r"\b(?:would|could|might|hypothetical(?:ly)?|illustrat\w+|demonstrat\w+|imagine|suppose|pretend)\b",
+    r"\bcould\b(?!(?: not|n't) (?:find|see|get))",
+    r"\b(?:would|might|hypothetical(?:ly)?|illustrat\w+|demonstrat\w+|imagine|suppose|pretend)\b",
     r"\bif (?:you|we|i|it|the|a|someone|there)\b|\blooks? like\b|\blike (?:this|so|the following)\b",
     r"\bhow (?:to|you|it|the|one|i|we|a)\b|\bhere(?:'s| is) what\b|\bcalls? (?:that|which)\b",
     r"\b(?:you|one|users?|developers?|clients?|callers?|they|someone)(?:'d| (?:can|could|should|must|may"
