@@ -16,7 +16,7 @@ from rig.toolbox.rules import is_optional
 from rig.toolbox.spec import Tool
 from rig.toolbox.toolbox import Toolbox, is_declared
 
-GRADER_VERSION = "15"
+GRADER_VERSION = "16"
 """To be raised with every change to this package that can change a score; stored with every score."""
 
 

@@ -11,7 +11,7 @@ from rig.tooltalk.world import BODY, TASK
 
 def judged(kind: Text, first: str, second: str) -> TextJudgement:
     """The judgement with the wording taken for alike."""
-    return judge(kind, first, second, lambda _: 1.0, Band(0.5, 0.4))
+    return judge(kind, first, second, lambda *_: 1.0, Band(0.5, 0.4))
 
 
 AGREE = [
@@ -153,4 +153,4 @@ def test_money_below_zero_is_other_money() -> None:
 
 
 def test_a_fact_that_only_one_states_is_missing() -> None:
-    assert judged(TASK, "pay rent by Friday", "pay rent").reason == "only one says: friday"
+    assert judged(TASK, "pay rent by Friday", "pay rent").reason == "not clear: only one says: friday"
