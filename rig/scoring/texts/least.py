@@ -6,7 +6,7 @@ unless both say the same, it is unclear what the exchange means.
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product, takewhile
 
 from rig.reading.clauses import Atom, canonical, is_past, read_text, sentences
@@ -31,21 +31,27 @@ def least_differences(kind: Text, first: str, second: str) -> Iterator[Finding]:
     if max(map(len, rest)) > MAX_SENTENCES:
         return
     for pair in product(*rest):
-        if _is_one_but_for_facts(*(" ".join(sentence) for sentence in pair)):
-            continue
         words = [[folded(word) for word in sentence] for sentence in pair]
         start = _shared(*words)
         end = _shared(*(side[start:][::-1] for side in words))
         ones, others = (sentence[start : len(sentence) - end] for sentence in pair)
-        if ones and others and len(ones) + len(others) < 4:
-            one, other = " ".join(ones), " ".join(others)
-            is_word = len(ones) == len(others) == 1
-            if not (_is_one_word(kind, one, other) if is_word else _is_reworded(one, other)):
-                yield unclear(f"{one} is not {other}")
-        elif len(ones) + len(others) == 1:
-            word = (*ones, *others)[0]
-            if any(atom.family and atom.family not in IDLE for atom in read_text(word).atoms):
-                yield unclear(f"only one says: {word}")
+        reason = _difference(kind, ones, others)
+        if reason and not _is_one_but_for_facts(*(" ".join(sentence) for sentence in pair)):
+            yield unclear(reason)
+
+
+def _difference(kind: Text, ones: Sequence[str], others: Sequence[str]) -> str:
+    """Return what the words left of two sentences say otherwise; empty if that is nothing, or more."""
+    one, other = " ".join(ones), " ".join(others)
+    if len(ones) == len(others) == 1:
+        return "" if _is_one_word(kind, one, other) else f"{one} is not {other}"
+    if len(ones) + len(others) == 1:
+        atoms = read_text(one or other).atoms
+        is_firm = any(atom.family and atom.family not in IDLE for atom in atoms)
+        return f"only one says: {one or other}" if is_firm else ""
+    if ones and others and len(ones) + len(others) == 3 and not _is_reworded(one, other):
+        return f"{one} is not {other}"
+    return ""
 
 
 def _is_one_but_for_facts(first: str, second: str) -> bool:
@@ -62,13 +68,10 @@ def _shared(one: list[str], other: list[str]) -> int:
 
 def _is_one_word(kind: Text, first: str, second: str) -> bool:
     words = {folded(first), folded(second)}
-    # The writer of a reminder's task speaks for the reader.
-    # Numbers are compared as facts.
-    if (
-        any(word.isdecimal() for word in words)
-        or words == {"a", "one"}
-        or (words == {"my", "your"} and kind.like == "task")
-    ):
+    # Numbers are compared as facts, and the writer of a reminder's task speaks for the reader.
+    if any(c.isdecimal() for c in first + second) or (words == {"my", "your"} and kind.like == "task"):
+        return True
+    if words == {"a", "one"}:
         return True
     if _is_short(*sorted(words, key=len)):
         return True
@@ -81,11 +84,10 @@ def _is_one_word(kind: Text, first: str, second: str) -> bool:
 
 
 def _is_reworded(one: str, other: str) -> bool:
-    """Return whether any word carries meaning, or all say the same: into is not out of."""
+    """Return whether these are not other places or ways: into is not out of."""
     first, second = read_text(one).atoms, read_text(other).atoms
-    return any(not atom.family for atom in first + second) or [a.key for a in first] == [
-        a.key for a in second
-    ]
+    is_place = all(atom.family == "place" for atom in first + second)
+    return not is_place or [atom.key for atom in first] == [atom.key for atom in second]
 
 
 def _is_short(short: str, long: str) -> bool:
