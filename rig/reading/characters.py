@@ -10,7 +10,7 @@ LOOK_ALIKES = str.maketrans(
 """Cyrillic and Greek letters that look just like Latin ones."""
 _WORD = re.compile(r"[^\W\d_]+")
 _FOREIGN = re.compile(r"[Ͱ-ӿԀ-ԯ]")
-_FRACTION = re.compile(r"(\d{0,9}) ?([¼-¾⅐-⅞])")
+_FRACTION = re.compile(r"(?:(\d{1,9}) ?)?([¼-¾⅐-⅞])")
 _FACES = (
     (re.compile(r"(?<!\w)[:;=]-?[)D](?!\w)"), "\N{SLIGHTLY SMILING FACE}"),
     (re.compile(r"(?<!\w)[:=]-?\((?!\w)"), "\N{SLIGHTLY FROWNING FACE}"),
@@ -37,8 +37,6 @@ _WAYS = tuple(
     for pattern, meant in (
         (r"(has|have|had) yet to", r"\1 not yet"),
         ("as well as", "and"),
-        ("need not", "do not have to"),
-        ("needn't", "don't have to"),
     )
 )
 """Small words that always say the same as others."""

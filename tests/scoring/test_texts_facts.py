@@ -71,6 +71,9 @@ AGREE = [
     ("a half-dozen", "six"),
     ("no. 7", "#7"),
     ("the 2nd floor", "second floor"),
+    ("at 12 noon", "at noon"),
+    ("at 4:30 am", "4.30 in the morning"),
+    ("closed in the morning, and we hope that it opens at one", "closed in the morning, open at 1 pm"),
 ]
 
 

@@ -66,6 +66,16 @@ DIFFERENT = {
         ("If Igor agrees, we row.", "Igor agrees and we row."),
         ("Is the pier open?", "The pier is open."),
     ],
+    "lines": [
+        ("It is 25 °C.\nRowing is voluntary.", "It is 25 °C.\nRowing is compulsory."),
+        ("The ratio is ¼.", "The ratio was ¼."),
+    ],
+    "words that belong to others": [
+        ("Your jacket is in my boat.", "My jacket is in your boat."),
+        ("Call Igor and do not tell Vera.", "Do not call Igor and tell Vera."),
+        ("The speech comes after the dance.", "The dance comes after the speech."),
+        ("Gate 17, Terminal 3", "Gate 3, Terminal 17"),
+    ],
     "pictures": [("The boat: ✅", "The boat: ❌"), ("👍", "👎"), ("🍕", "🍣")],
 }
 

@@ -36,6 +36,8 @@ def least_differences(kind: Text, first: str, second: str) -> Iterator[Finding]:
         end = _shared(*(side[start:][::-1] for side in words))
         ones, others = (sentence[start : len(sentence) - end] for sentence in pair)
         reason = _difference(kind, ones, others)
+        if ones and sorted(words[0]) == sorted(words[1]) and _asks(pair[0]) != _asks(pair[1]):
+            reason = "only one asks"
         if reason and not _is_one_but_for_facts(*(" ".join(sentence) for sentence in pair)):
             yield unclear(reason)
 
@@ -59,6 +61,10 @@ def _is_one_but_for_facts(first: str, second: str) -> bool:
     ones, others = read_text(first), read_text(second)
     written = [[fact.shown for fact in text.facts] for text in (ones, others)]
     return written[0] != written[1] and list(map(token, ones.atoms)) == list(map(token, others.atoms))
+
+
+def _asks(sentence: Sequence[str]) -> bool:
+    return any(clause.asks for clause in read_text(" ".join(sentence)).clauses)
 
 
 def _shared(one: list[str], other: list[str]) -> int:
