@@ -38,7 +38,8 @@ Reader = Callable[[str, str], float | None]
 @dataclass(frozen=True, slots=True)
 class Band:
     """The likelihood from which two texts are the same, and the one from which that is unclear. From
-    `doubtful`, not even a proven difference is clear. Long texts are the same from `long` on.
+    `doubtful`, not even a proven difference is clear. Long texts are the same from `long` on, if each of their
+    passages is the same.
     """
 
     same: float
@@ -107,11 +108,12 @@ def judge(
         if not comparison.is_same_but_for_what_is_told_elsewhere:
             values.append(_read(reader, comparison))
     is_long = max(len(body.split()) for body in bodies) > LONG
-    value = _least(values)
+    least = value = _least(values)
     enough = band.same
-    if is_long and values and value is not None and (likelihood := reader(*bodies)) is not None:
-        value = _between(value, likelihood)
-        enough = band.same if band.long is None else band.long
+    if is_long and values and least is not None and (whole_value := reader(*bodies)) is not None:
+        value = _between(least, whole_value)
+        # What is not the same alone is not the same beside other sentences, however alike the whole is.
+        enough = math.inf if least < band.same else band.same if band.long is None else band.long
     return _verdict(findings, value, band, enough)
 
 
