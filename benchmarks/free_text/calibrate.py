@@ -1,6 +1,6 @@
 """Measure the judgement of free text.
 
-    python -m benchmarks.free_text.calibrate [--write] [--errors] [--reasons] [--ablate] [--file PAIRS.jsonl]
+    python -m benchmarks.free_text.calibrate [--write] [--errors] [--reasons] [--ablate] [--file PAIRS ...]
 
 Prints a table of the labelled pairs, and of the families that the model of wording did not learn from.
 """
@@ -16,11 +16,17 @@ from pathlib import Path
 from benchmarks.free_text.pairs import Labelled, labelled, outside, unseen
 from rig.scoring.similarity import MiniLM
 from rig.scoring.similarity.minilm import ADAPTER
-from rig.scoring.texts import Elsewhere, Meaning
-from rig.scoring.texts.checks import CHECKS
+from rig.scoring.texts import Elsewhere, Meaning, judgement
+from rig.scoring.texts.guard import Comparison
 from rig.tooltalk.world import KINDS
 
 ERROR_COUNTS = ADAPTER.with_name("error_counts.json")
+GUARDS = (
+    (judgement, "around"),
+    (judgement, "least_differences"),
+    *((Comparison, name) for name in ("_facts", "_names", "_more", "_reach", "_order")),
+)
+"""What speaks against two texts being the same, each of which can be left out."""
 GRID = [round(0.02 * step, 2) for step in range(1, 50)]
 
 
@@ -31,8 +37,10 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="write error_counts.json")
     parser.add_argument("--errors", action="store_true", help="list the pairs that are judged wrong")
     parser.add_argument("--reasons", action="store_true", help="how often each reason to refuse is wrong")
-    parser.add_argument("--ablate", action="store_true", help="leave out each check in turn")
-    parser.add_argument("--file", type=Path, help="measure the pairs of this file, too")
+    parser.add_argument("--ablate", action="store_true", help="leave out each part of the guard in turn")
+    parser.add_argument(
+        "--file", type=Path, nargs="+", default=[], help="measure the pairs of these files, too"
+    )
     options = parser.parse_args()
     if options.write:
         ERROR_COUNTS.write_text(json.dumps(error_counts()) + "\n", encoding="utf-8")
@@ -41,8 +49,7 @@ def main() -> None:
     groups: dict[str, list[Labelled]] = {}
     for pair in (*labelled(), *(pair for pair in unseen() if pair.group.startswith("families"))):
         groups.setdefault(pair.group, []).append(pair)
-    if options.file:
-        groups["outside"] = list(outside(options.file))
+    groups |= {path.stem: list(outside(path)) for path in options.file}
     print("| pairs | false accepts | false rejects | unclear |\n| --- | ---: | ---: | ---: |")
     for group, pairs in groups.items():
         print(row(group, pairs, minilm, options.errors))
@@ -51,10 +58,11 @@ def main() -> None:
         print_reasons(list(unseen()), minilm)
     if options.ablate:
         print(row("all", everything, minilm))
-        for name, check in list(CHECKS.items()):
-            del CHECKS[name]
-            print(row(f"without {name}", everything, minilm))
-            CHECKS[name] = check
+        for owner, name in GUARDS:
+            kept = getattr(owner, name)
+            setattr(owner, name, lambda *_: iter(()))
+            print(row(f"without {name.strip('_')}", everything, minilm))
+            setattr(owner, name, kept)
 
 
 def row(name: str, pairs: Sequence[Labelled], minilm: MiniLM, errors: bool = False) -> str:

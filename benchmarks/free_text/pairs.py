@@ -69,10 +69,14 @@ def unseen() -> Iterator[Labelled]:
 
 
 def outside(path: Path) -> Iterator[Labelled]:
-    """The pairs of a file from elsewhere: kind, a, b, label, type."""
-    for line in path.read_text(encoding="utf-8").splitlines():
-        row: dict[str, Any] = json.loads(line)
-        yield Labelled(KINDS[row["kind"]], row["a"], row["b"], bool(row["label"]), row["type"], path.stem)
+    """The pairs of a file from elsewhere, a list or one a line: kind, a, b, label, type."""
+    text = path.read_text(encoding="utf-8")
+    rows: list[dict[str, Any]] = (
+        json.loads(text) if text.startswith("[") else list(map(json.loads, text.splitlines()))
+    )
+    for row in rows:
+        kind = KINDS.get(row["kind"], KINDS["body"])
+        yield Labelled(kind, row["a"], row["b"], bool(row["label"]), row["type"], path.stem)
 
 
 @cache
@@ -84,5 +88,5 @@ def passages(kind: Text, first: str, second: str) -> tuple[tuple[str, str], ...]
         found.append((one, other))
         return 1.0
 
-    judge(kind, first, second, None, Band(0.5, 0.5), reader=reader)
+    judge(kind, first, second, reader, Band(0.5, 0.5))
     return tuple(found)

@@ -10,7 +10,7 @@ LOOK_ALIKES = str.maketrans(
 """Cyrillic and Greek letters that look just like Latin ones."""
 _WORD = re.compile(r"[^\W\d_]+")
 _FOREIGN = re.compile(r"[Ͱ-ӿԀ-ԯ]")
-_FRACTION = re.compile(r"(\d{0,9}) ?([¼-¾⅐-⅞])")
+_FRACTION = re.compile(r"(?:(\d{1,9}) ?)?([¼-¾⅐-⅞])")
 _FACES = (
     (re.compile(r"(?<!\w)[:;=]-?[)D](?!\w)"), "\N{SLIGHTLY SMILING FACE}"),
     (re.compile(r"(?<!\w)[:=]-?\((?!\w)"), "\N{SLIGHTLY FROWNING FACE}"),
@@ -37,8 +37,6 @@ _WAYS = tuple(
     for pattern, meant in (
         (r"(has|have|had) yet to", r"\1 not yet"),
         ("as well as", "and"),
-        ("need not", "do not have to"),
-        ("needn't", "don't have to"),
     )
 )
 """Small words that always say the same as others."""
@@ -174,44 +172,3 @@ def _sainted(match: re.Match[str]) -> str:
     before = match.string[max(0, match.start() - 30) : match.start()].split()[-1:]
     small = not before or before[0][0].islower() or not before[0][-1].isalnum()
     return "saint " if small and match.string[match.end()].isupper() else match.group()
-
-
-_MARKS = re.compile("[\u0591-\u05c7\u0640\u064b-\u0652]")
-"""Vowel signs and stretching that Hebrew and Arabic leave out at will."""
-_ASKING = str.maketrans(dict.fromkeys("\u037e\u061f\uff1f", "?") | {"\u0451": "\u0435"})
-_CHINESE = {c: n for n, c in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2, "兩": 2}
-_TENS = {"十": 10, "百": 100, "千": 1000, "万": 10_000, "萬": 10_000}
-_NUMERAL = re.compile(f"[{''.join((*_CHINESE, *_TENS))}]+")
-_BETWEEN_DIGITS = re.compile(r"(?<=\d)[.,:/\s-](?=\d)")
-_TELLING = frozenset("?%#&@")
-"""Punctuation that says something."""
-
-
-def bare(text: str) -> str:
-    """Return a text in any language without what never changes its meaning: spaces, punctuation, capitals,
-    the script of digits. Numbers in Chinese characters are written in digits.
-    """
-    text = unicodedata.normalize("NFKC", readable(text)).translate(_ASKING).casefold()
-    text = _NUMERAL.sub(_counted, _MARKS.sub("", text))
-    inner = {match.start() for match in _BETWEEN_DIGITS.finditer(text)}
-    kept = (
-        c
-        for at, c in enumerate(text)
-        if c in _TELLING or at in inner or unicodedata.category(c)[0] not in ("P", "Z", "C")
-    )
-    return "".join(str(unicodedata.decimal(c, c)) for c in kept)
-
-
-def _counted(match: re.Match[str]) -> str:
-    numeral = match.group()
-    if not any(c in _TENS for c in numeral):
-        return "".join(str(_CHINESE[c]) for c in numeral)
-    total, group, digit = 0, 0, 0
-    for c in numeral:
-        if c in _CHINESE:
-            digit = _CHINESE[c]
-        elif _TENS[c] == 10_000:
-            total, group, digit = total + (group + digit or 1) * 10_000, 0, 0
-        else:
-            group, digit = group + (digit or 1) * _TENS[c], 0
-    return str(total + group + digit)

@@ -37,7 +37,7 @@ SPLITTING = frozenset(",;:()–—\n!?。！？、")
 LINKS = vocabulary("and or but though so because if when while unless whether plus")
 ASKING = vocabulary("is are am was were do does did has have had can could will would should may shall")
 SUBJECTS = vocabulary("i you he she it we they there the this that these those my your his her our their any")
-_END = re.compile(r"(?<=[.!?。！？])[\"')\]]*\s+|(?<=[。！？])|\n+")
+_END = re.compile(r"(?<=[.!?。！？])[\"')\]]*\s+|(?<=[。！？])")
 _WRAPPED = re.compile(r"(?<=[^\n.!?:;,])\n(?=[a-z(])")
 _ABBREVIATED = re.compile(
     r"(?:(?:^|[\s(])(?:mr|mrs|ms|dr|prof|st|no|nr|vs|etc|jr|sr|approx|dept|tel|e\.g|i\.e)|(?<!\d)[\s(][a-z])\.$",
@@ -164,12 +164,14 @@ def read_parts(parts: Parts) -> ReadText:
 def sentences(text: str) -> list[str]:
     """Return the sentences of a text and the items of its lists, in order."""
     cut: list[str] = []
-    for part in _END.split(_WRAPPED.sub(" ", text)):
-        part = _BULLET.sub("", part or "")
-        if cut and _ABBREVIATED.search(cut[-1][-8:]):
-            cut[-1] += f" {part}"
-        elif part.strip():
-            cut.append(part.strip())
+    for line in _WRAPPED.sub(" ", text).split("\n"):
+        for number, part in enumerate(_END.split(line)):
+            part = _BULLET.sub("", part or "")
+            # An abbreviation ends no sentence, but a line does: "It is 25 °C."
+            if number and cut and _ABBREVIATED.search(cut[-1][-8:]):
+                cut[-1] += f" {part}"
+            elif part.strip():
+                cut.append(part.strip())
     return list(chain.from_iterable(map(_pieces, cut)))
 
 
@@ -329,18 +331,3 @@ def closed_class() -> Mapping[str, tuple[str, str]]:
             words = [equals] if equals in ("next to", "because of") else words
             table.update(dict.fromkeys(words, (family, words[0])))
     return table
-
-
-@cache
-def conflicts() -> Mapping[str, frozenset[int]]:
-    """Return for each closed-class word the numbers of the sets whose other members exclude it."""
-    table: dict[str, set[int]] = {}
-    for number, line in enumerate(lines("conflicts")):
-        for word in line.split(", "):
-            table.setdefault(closed_class().get(word, ("", word))[1], set()).add(number)
-    return {word: frozenset(numbers) for word, numbers in table.items()}
-
-
-def conflicting(first: str, second: str) -> bool:
-    """Return whether two closed-class words exclude one another."""
-    return first != second and not conflicts().get(first, frozenset()).isdisjoint(conflicts().get(second, ()))

@@ -1,5 +1,6 @@
-"""Words: their stems and forms, and what the lexicon says about them: which agree, and which exclude one
-another. It knows only English, and is blunt on purpose.
+"""Words: their stems and forms, and what the lexicon says about them: which agree, and which are no names.
+
+It knows only English, and is blunt on purpose.
 """
 
 import re
@@ -140,14 +141,6 @@ def _ended(word: str) -> str:
 
 
 LONGEST_PHRASE = 4
-PREFIXES = (
-    ("in", "de"), ("in", "ex"), ("im", "ex"), ("at", "de"), ("en", "de"), ("en", "dis"), ("up", "down"),
-    ("over", "under"), ("pre", "post"), ("in", "out"), ("on", "off"), ("a", "de"), ("as", "dis"),
-    ("un", ""), ("dis", ""), ("non", ""), ("in", ""), ("im", ""), ("ir", ""), ("il", ""), ("de", ""),
-    ("mis", ""),
-)  # fmt: skip
-"""Beginnings that turn the rest of a word into its opposite: inflate and deflate, pack and unpack."""
-SHORTEST_TURNED = 4
 
 Numbers = frozenset[int]
 
@@ -158,24 +151,13 @@ def key(expression: str) -> str:
 
 
 def _members(line: str) -> list[str]:
-    return [key(part) for part in line.split(",") if part.strip()]
+    return [key(part) for part in re.split(r"[,|]", line) if part.strip()]
 
 
 @cache
 def sets(name: str) -> Mapping[str, Numbers]:
-    """Return for each expression the numbers of the sets (in `synonyms` or `contrasts`) that it is in."""
+    """Return for each expression the numbers of the sets of a file that it is in."""
     return _index(_members(line) for line in lines(name))
-
-
-@cache
-def opposite_sides() -> Mapping[str, frozenset[tuple[int, int]]]:
-    """Return for each expression the sides it is on, as pairs of an opposition's number and a side."""
-    sides_of: dict[str, set[tuple[int, int]]] = {}
-    for number, line in enumerate(lines("opposites")):
-        for side, members in enumerate(line.split("|")):
-            for member in _members(members):
-                sides_of.setdefault(member, set()).add((number, side))
-    return {member: frozenset(sides) for member, sides in sides_of.items()}
 
 
 @cache
@@ -206,7 +188,7 @@ def fillers() -> re.Pattern[str]:
 @cache
 def phrases() -> frozenset[str]:
     """Return every known expression of several words."""
-    expressions = {*sets("synonyms"), *opposite_sides(), *sets("contrasts")}
+    expressions = {*sets("synonyms"), *sets("opposites"), *sets("contrasts")}
     small = {word for _, words in entries("closed") for word in words.replace(",", " ").split()}
     return frozenset(
         phrase
@@ -261,34 +243,8 @@ def is_common(word: str) -> bool:
 
 def synonymous(first: str, second: str) -> bool:
     """Return whether one expression can stand for the other."""
-    return first == second or _share_a_set("synonyms", first, second)
-
-
-def contrasting(first: str, second: str) -> bool:
-    """Return whether both are different things of one sort."""
-    return not synonymous(first, second) and _share_a_set("contrasts", first, second)
-
-
-def _share_a_set(name: str, first: str, second: str) -> bool:
-    return not sets(name).get(first, frozenset()).isdisjoint(sets(name).get(second, ()))
-
-
-def opposites(expression: str, others: Iterable[str]) -> list[str]:
-    """Return those of the `others` that are on the other side of an opposition."""
-    sides = opposite_sides()
-    against = {(number, 1 - side) for number, side in sides.get(expression, ())}
-    turned = _turned(expression)
-    return [other for other in others if other in turned or not against.isdisjoint(sides.get(other, ()))]
-
-
-def _turned(word: str) -> set[str]:
-    """Return what a word can become with an opposite prefix."""
-    return {
-        after + word[len(before) :]
-        for pair in PREFIXES
-        for before, after in (pair, pair[::-1])
-        if word.startswith(before) and len(word) - len(before) >= SHORTEST_TURNED
-    }
+    table = sets("synonyms")
+    return first == second or not table.get(first, frozenset()).isdisjoint(table.get(second, ()))
 
 
 def _index(groups: Iterable[Iterable[str]]) -> dict[str, Numbers]:

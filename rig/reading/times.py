@@ -319,6 +319,8 @@ def _clock(scan: Scan, at: int, introduced: bool) -> _Clock | None:
     if not scan.free(at):
         return None
     text = scan.text(at)
+    if text == "12" and scan.text(at + 1) in FIXED:
+        return _Clock(frozenset({FIXED[scan.text(at + 1)]}), 0, at + 2, told=True)
     if text in FIXED:
         return _Clock(frozenset({FIXED[text]}), 0, at + 1, told=True)
     if _CLOCK.fullmatch(text):
@@ -326,7 +328,9 @@ def _clock(scan: Scan, at: int, introduced: bool) -> _Clock | None:
         if text.startswith("0") and minute < 60 and scan.text(at + 1) not in ("am", "pm"):
             return _Clock(frozenset({hour}), minute, at + 1, told=True)
         return _of_day(scan, hour, minute, at + 1)
-    if _POINTED.fullmatch(text) and (introduced or scan.text(at + 1) in ("am", "pm")):
+    if _POINTED.fullmatch(text) and (
+        introduced or scan.text(at + 1) in ("am", "pm") or scan.text(at + 3) in PARTS
+    ):
         hour, minute = (int(part) for part in text.split("."))
         return _of_day(scan, hour, minute, at + 1)
     return _half_past(scan, at) or _hour(scan, at, introduced)
@@ -391,16 +395,25 @@ def _of_day(scan: Scan, hour: int, minute: int, end: int) -> _Clock | None:
     return _Clock(frozenset({hour % 12, hour % 12 + 12}), minute, end)
 
 
+BESIDE = 3
+"""How many words may stand between a time of day and the part of the day that it is in."""
+DAWN = 5
+"""What is closed in the morning and opens at one, opens after noon."""
+
+
 def in_part(facts: Iterable[Fact]) -> list[Fact]:
     """Return the facts with times of day narrowed to the part of the day that the text names, if just one."""
     facts = list(facts)
-    parts = {value for fact in facts if fact.sort is Sort.PART for value in fact.values}
+    named = [fact for fact in facts if fact.sort is Sort.PART]
+    parts = {value for fact in named for value in fact.values}
     if len(parts) != 1:
         return facts
     late = parts != {"morning"}
     for place, fact in enumerate(facts):
         if fact.sort is Sort.CLOCK and fact.shown != "12":
             fitting = frozenset(v for v in fact.values if isinstance(v, tuple) and (v[0] >= 12) == late)
+            if not (late or any(abs(part.said.start - fact.said.end) <= BESIDE for part in named)):
+                fitting = frozenset(v for v in fitting if v[0] >= DAWN)
             facts[place] = replace(fact, values=fitting or fact.values)
     return facts
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Mapping
 
-from rig.reading.lexicon import given_names, is_common, opposites, places, vocabulary, written_words
+from rig.reading.lexicon import given_names, is_common, places, vocabulary, written_words
 from rig.reading.words import EMPTY
 
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
@@ -65,7 +65,7 @@ def _meant(word: str, candidates: Collection[str], names: Collection[str]) -> st
 
 
 def _can_be(right: str, wrong: str) -> bool:
-    return _known(right) and not _is_name(right) and _close(right, wrong) and not opposites(right, (wrong,))
+    return _known(right) and not _is_name(right) and _close(right, wrong)
 
 
 def _known(word: str) -> bool:

@@ -10,7 +10,7 @@ import click
 import pytest
 from click.shell_completion import ShellComplete
 
-from rig.cli import cli
+from rig.cli import VERBS, cli
 
 NAMES = cli.list_commands(click.Context(cli))
 HEAVY = {"rig.scoring", "rig.toolbox", "rig.compare.arms", "rig.methods.base", "torch", "textual"}

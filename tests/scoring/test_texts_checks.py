@@ -1,11 +1,11 @@
-"""Names, negation, opposites, things and roles: what is refused, and what must not be."""
+"""Names, negation, opposites, things and roles: what is not accepted, and what must not be refused."""
 
 import pytest
 
 from rig.calls import CallPlace
-from rig.reading.lexicon import opposite_sides, sets
 from rig.scoring import Grader, load
-from rig.scoring.texts import Band, Meaning, judge
+from rig.scoring.similarity import MiniLM
+from rig.scoring.texts import Band, Elsewhere, Meaning, judge
 from rig.toolbox.spec import Text
 from rig.tooltalk import TOOLTALK
 from rig.tooltalk.world import BODY, EVENT, TASK
@@ -13,10 +13,10 @@ from rig.tooltalk.world import BODY, EVENT, TASK
 
 def meaning(kind: Text, first: str, second: str) -> Meaning:
     """What the checks say: the wording is taken for alike."""
-    return judge(kind, first, second, lambda _: 1.0, Band(0.5, 0.4)).meaning
+    return judge(kind, first, second, lambda *_: 1.0, Band(0.5, 0.4)).meaning
 
 
-REFUSED = [
+OTHERWISE = [
     ("Lunch with Sofia", "Lunch with Sophie"),
     ("Call Anna", "call hannah"),
     ("Flight to Austin", "Flight to Boston"),
@@ -29,8 +29,6 @@ REFUSED = [
     ("Call Bob and do not tell Alice", "Do not call Bob and tell Alice"),
     ("I ate the rice but did not touch the soup", "I touched the soup but did not eat the rice"),
     ("Cancel the table", "Confirm the table"),
-    ("Lend Max the drill", "Borrow the drill from Max"),
-    ("Turn the heating on", "Turn off the heating"),
     ("Turn the light on when you leave", "Turn the light off when you leave"),
     ("Lock the shed", "Unlock the shed"),
     ("inflate the mattress", "deflate the mattress"),
@@ -38,16 +36,31 @@ REFUSED = [
     ("Buy milk", "Buy butter"),
     ("Dentist at the mall", "Optometrist at the mall"),
     ("Meet in the lobby", "Meet in the kitchen"),
-    ("I owe you a beer", "You owe me a beer"),
-    ("Can I drive your car", "You can drive my car"),
     ("the train from Rome", "the train to Rome"),
 ]
 
 
-@pytest.mark.parametrize(("first", "second"), REFUSED)
+@pytest.mark.parametrize(("first", "second"), OTHERWISE)
 def test_what_cannot_mean_the_same_is_never_the_same(first: str, second: str) -> None:
     assert meaning(BODY, first, second) is not Meaning.SAME
     assert meaning(BODY, second, first) is meaning(BODY, first, second)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("Lend Max the drill", "Borrow the drill from Max"),
+        ("I owe you a beer", "You owe me a beer"),
+        ("Can I drive your car", "You can drive my car"),
+        ("Both boats sank.", "One of the boats sank."),
+        ("Turn the heating on", "Turn off the heating"),
+        ("Igor's goat bit Vera's calf.", "Vera's calf bit Igor's goat."),
+        ("I will paint the boat.", "I have painted the boat."),
+        ("Ole has a big boat now, a red one.", "Ole has a small boat now, painted red."),
+    ],
+)
+def test_the_model_reads_opposites_roles_and_times(first: str, second: str) -> None:
+    assert MiniLM().judge(BODY, first, second, Elsewhere()).meaning is not Meaning.SAME
 
 
 ACCEPTED = [
@@ -78,23 +91,8 @@ def test_what_can_mean_the_same_is_not_refused(first: str, second: str) -> None:
 
 
 def test_whose_it_is_counts_in_a_message_and_not_in_a_reminder() -> None:
-    assert meaning(BODY, "at my place", "at your place") is Meaning.DIFFERENT
+    assert meaning(BODY, "at my place", "at your place") is not Meaning.SAME
     assert meaning(TASK, "renew my passport", "renew your passport") is Meaning.SAME
-
-
-def test_the_lexicon_does_not_contradict_itself() -> None:
-    """A word that can stand for another is not its opposite."""
-    synonyms, both = sets("synonyms"), set()
-    for word, sides in opposite_sides().items():
-        for other, others in opposite_sides().items():
-            opposed = any((number, 1 - side) in others for number, side in sides)
-            if (
-                word < other
-                and opposed
-                and not synonyms.get(word, frozenset()).isdisjoint(synonyms.get(other, frozenset()))
-            ):
-                both.add((word, other))
-    assert both == set()
 
 
 def test_the_reason_is_in_the_verdict() -> None:

@@ -11,7 +11,7 @@ from rig.tooltalk.world import BODY, TASK
 
 def judged(kind: Text, first: str, second: str) -> TextJudgement:
     """The judgement with the wording taken for alike."""
-    return judge(kind, first, second, lambda _: 1.0, Band(0.5, 0.4))
+    return judge(kind, first, second, lambda *_: 1.0, Band(0.5, 0.4))
 
 
 AGREE = [
@@ -71,6 +71,9 @@ AGREE = [
     ("a half-dozen", "six"),
     ("no. 7", "#7"),
     ("the 2nd floor", "second floor"),
+    ("at 12 noon", "at noon"),
+    ("at 4:30 am", "4.30 in the morning"),
+    ("closed in the morning, and we hope that it opens at one", "closed in the morning, open at 1 pm"),
 ]
 
 
@@ -153,4 +156,4 @@ def test_money_below_zero_is_other_money() -> None:
 
 
 def test_a_fact_that_only_one_states_is_missing() -> None:
-    assert judged(TASK, "pay rent by Friday", "pay rent").reason == "only one says: friday"
+    assert judged(TASK, "pay rent by Friday", "pay rent").reason == "not clear: only one says: friday"

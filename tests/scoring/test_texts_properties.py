@@ -23,7 +23,7 @@ KIND = st.sampled_from(list(KINDS.values()))
 
 def judged(kind: Text, first: str, second: str) -> TextJudgement:
     """The judgement with the wording taken for alike."""
-    return judge(kind, first, second, lambda _: 1.0, Band(0.5, 0.4))
+    return judge(kind, first, second, lambda *_: 1.0, Band(0.5, 0.4))
 
 
 @given(KIND, TEXTS, TEXTS)

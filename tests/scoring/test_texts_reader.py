@@ -1,6 +1,5 @@
 """What a reader of passages decides, and what it never does."""
 
-import math
 from collections.abc import Callable
 
 import pytest
@@ -12,7 +11,7 @@ BAND = Band(same=0.8, unclear=0.2, doubtful=0.95)
 
 
 def judged(first: str, second: str, reader: Callable[[str, str], float | None]) -> TextJudgement:
-    return judge(BODY, first, second, None, BAND, reader=reader)
+    return judge(BODY, first, second, reader, BAND)
 
 
 def read(first: str, second: str) -> list[tuple[str, str]]:
@@ -50,7 +49,6 @@ def test_a_reader_decides_what_is_worded_otherwise(likelihood: float, meaning: M
     [
         ("Meet me at 7 by the old mill.", "Let us meet at 8 at the old mill."),
         ("Write to Jonas about the roof.", "Drop Tobias a line about the roof."),
-        ("Ole has a big boat now, a red one.", "Ole has a small boat now, painted red."),
         ("Hi Jonas, the roof leaks.", "Hi Tobias, water comes through the roof."),
         ("Hurra, the roof holds 👍", "The roof is holding well 👎"),
     ],
@@ -58,9 +56,7 @@ def test_a_reader_decides_what_is_worded_otherwise(likelihood: float, meaning: M
 def test_no_reader_accepts_what_is_proven_different(first: str, second: str) -> None:
     assert judged(first, second, lambda *_: 0.9).meaning is Meaning.DIFFERENT
     assert judged(first, second, lambda *_: 1.0).meaning is Meaning.UNCLEAR
-    assert (
-        judge(BODY, first, second, None, Band(0.8, 0.2), reader=lambda *_: 1.0).meaning is Meaning.DIFFERENT
-    )
+    assert judge(BODY, first, second, lambda *_: 1.0, Band(0.8, 0.2)).meaning is Meaning.DIFFERENT
 
 
 @pytest.mark.parametrize(
@@ -82,17 +78,11 @@ def test_a_reader_is_not_asked_where_nothing_is_open() -> None:
     assert read("Ich schlafe heute.", "Heute schlafe ich nicht.") == []
 
 
-def test_a_reader_doubts_what_rules_find_harmless() -> None:
-    texts = ("The key to the shed is here.", "The shed key is here.")
-    assert judged(*texts, lambda *_: 0.3).meaning is Meaning.SAME
-    assert judged(*texts, lambda *_: 0.1).reason == "not clear: the wording is alike by 0.10"
-
-
 def test_a_reader_does_not_doubt_what_stands_in_another_argument() -> None:
     texts = ("Packing", "Packing between 9 am and 11 am")
     elsewhere = beside(["2023-10-11 09:00:00", "2023-10-11 11:00:00"])
-    assert judge(EVENT, *texts, None, BAND, elsewhere, lambda *_: 0.1).meaning is Meaning.SAME
-    assert judge(EVENT, *texts, None, BAND, reader=lambda *_: 0.1).meaning is Meaning.DIFFERENT
+    assert judge(EVENT, *texts, lambda *_: 0.1, BAND, elsewhere).meaning is Meaning.SAME
+    assert judge(EVENT, *texts, lambda *_: 0.1, BAND).meaning is Meaning.DIFFERENT
 
 
 def test_facts_of_two_sorts_are_left_to_a_reader() -> None:
@@ -131,11 +121,9 @@ def test_the_passage_that_is_least_alike_decides() -> None:
     assert (found.meaning, found.likeness) == (Meaning.DIFFERENT, 0.1)
 
 
-def test_what_a_reader_cannot_read_is_left_to_the_rules() -> None:
-    by_rules = judge(BODY, *WORDED, None, BAND)
-    assert judged(*WORDED, lambda *_: None) == by_rules
-    assert by_rules.meaning is Meaning.UNCLEAR
-    assert math.isfinite(by_rules.likeness)
+def test_what_a_reader_cannot_read_is_not_clear_unless_it_is_proven_different() -> None:
+    assert judged(*WORDED, lambda *_: None).meaning is Meaning.UNCLEAR
+    assert judged("We meet at 7.", "We are to meet at 8.", lambda *_: None).meaning is Meaning.DIFFERENT
 
 
 def test_a_long_text_counts_as_a_whole_too() -> None:

@@ -18,10 +18,10 @@ from rig import times
 from rig.calls import SESSION_TOKEN, Call, ExecutedCall, Json, JsonObject, Outcome, without_token
 from rig.errors import RigError
 from rig.files import beginning, read_json
+from rig.methods.tooleval.claims import states
 from rig.methods.tooleval.search import BUDGET, DEPTH, SearchNode, Strategy
 from rig.models import CallMessage, Message, ReplyMessage, Request, StepKey, ToolDoc, UserMessage
 from rig.paths import real
-from rig.reading.claims import states
 from rig.reading.clauses import read_text
 from rig.reading.facts import Sort
 from rig.solutions.solution import FINISH_TOOL, readable

@@ -18,7 +18,7 @@ from rig.calls import Json
 from rig.errors import RigError
 from rig.files import read_text
 from rig.scoring.similarity.encoder import encodable, load_encoder
-from rig.scoring.texts import Band, Elsewhere, Residue, TextJudgement, judge
+from rig.scoring.texts import Band, Elsewhere, TextJudgement, judge
 from rig.toolbox.spec import Text
 
 MAX_CHARACTERS = 16_384
@@ -74,18 +74,13 @@ class Embedding:
         return self._embedding(encodable(text[:MAX_CHARACTERS]))
 
     def judge(self, kind: Text, first: str, second: str, elsewhere: Elsewhere) -> TextJudgement:
-        return judge(kind, first, second, self._likeness, self._band(kind), elsewhere)
+        return judge(kind, first, second, self, self._band(kind), elsewhere)
 
     def _band(self, kind: Text) -> Band:
         threshold = self.threshold(kind)
         if threshold is None:
             raise RigError(f"the threshold of similarity is not known for {self.name}")
         return Band(threshold, threshold)
-
-    def _likeness(self, found: Residue) -> float:
-        """Return the cosine, because only the packaged model is taught to judge wording in another way."""
-        first, second = (" ".join(atom.shown for atom in side) for side in (found.first, found.second))
-        return self(first, second)
 
     def _embed(self, text: str) -> Any:
         with self._lock:

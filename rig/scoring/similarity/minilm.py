@@ -46,7 +46,7 @@ class MiniLM(Embedding):
         return self._band(kind).same
 
     def judge(self, kind: Text, first: str, second: str, elsewhere: Elsewhere) -> TextJudgement:
-        return judge(kind, first, second, None, self._band(kind), elsewhere, self.likelihood)
+        return judge(kind, first, second, self.likelihood, self._band(kind), elsewhere)
 
     def likelihood(self, first: str, second: str) -> float | None:
         """Return how likely two passages say the same, from 0 to 1; None if they are too long to read."""

@@ -1,42 +1,36 @@
 """Free text: decide whether two texts ask for or say the same, in any words.
 
-Both texts are read clause by clause, and whatever remains of aligned clauses must be proven harmless.
+A model reads the sentences that belong together, and a guard says which facts and words it may not overlook.
 docs/explanation/free-text.md explains how, and how often this errs.
 """
 
 import re
-from collections.abc import Sequence
 
+from rig.reading.clauses import read_text
 from rig.scoring.texts.around import Elsewhere, beside
-from rig.scoring.texts.checks import Meaning
-from rig.scoring.texts.judgement import Aligned, Band, TextJudgement, judge
-from rig.scoring.texts.residue import Residue
-from rig.toolbox.spec import FREE_TEXT
+from rig.scoring.texts.findings import Meaning
+from rig.scoring.texts.judgement import Band, Reader, TextJudgement, judge
+from rig.scoring.texts.passages import Sentence, passages, sentences_of, unshared
 
-__all__ = [
-    "Aligned",
-    "Band",
-    "Elsewhere",
-    "Meaning",
-    "Residue",
-    "TextJudgement",
-    "beside",
-    "judge",
-    "marked",
-]
+__all__ = ["Band", "Elsewhere", "Meaning", "Reader", "TextJudgement", "beside", "judge", "marked"]
 
 
 def marked(first: str, second: str) -> list[tuple[str, str]]:
-    """Return the pairs of clauses of two texts that are not the same, their remaining words in brackets."""
-    judged = judge(FREE_TEXT, first, second, lambda _: 0.5, Band(0.5, 0.5))
-    return [
-        (_bracketed(clause.first, clause.left[0]), _bracketed(clause.second, clause.left[1]))
-        for clause in judged.clauses
-        if clause.meaning is not Meaning.SAME
-    ]
+    """Return the sentences of two texts that belong together and are not the same. In brackets stands what
+    only one of them has.
+    """
+    rest = unshared(*(sentences_of(read_text(text)) for text in (first, second)))
+    return [(_bracketed(one, other), _bracketed(other, one)) for one, other in passages(*rest)]
 
 
-def _bracketed(clause: str, words: Sequence[str]) -> str:
-    for word in dict.fromkeys(words):
-        clause = re.sub(rf"(?<![\w\[]){re.escape(word)}(?![\w\]])", f"[{word}]", clause)
-    return clause
+def _bracketed(sentence: Sentence | None, other: Sentence | None) -> str:
+    if sentence is None:
+        return ""
+    keys = set() if other is None else {atom.key for atom in other.atoms}
+    text = sentence.text
+    for atom in sentence.atoms:
+        if atom.key not in keys:
+            text = re.sub(
+                rf"(?<![\w\[]){re.escape(atom.shown)}(?![\w\]])", f"[{atom.shown}]", text, flags=re.I
+            )
+    return text

@@ -11,8 +11,8 @@ from rig.reading.clauses import ReadText, read_parts
 from rig.reading.facts import Fact, Sort, TextSpan
 from rig.reading.times import WEEKDAYS
 from rig.reading.words import opened
-from rig.scoring.texts.aligning import same_name
-from rig.scoring.texts.checks import Finding, Meaning, different
+from rig.scoring.texts.findings import Finding, different, unclear
+from rig.scoring.texts.passages import same_name
 
 _DAY_NAME = rf"(?:{'|'.join(name[:3] for name in WEEKDAYS)})[a-z]*"
 _TWO_DAYS = re.compile(rf"\b({_DAY_NAME})s?\W*\b(and|to|till|until|through)?\W*\b({_DAY_NAME})\b", re.I)
@@ -45,7 +45,7 @@ def around(first: ReadText, second: ReadText) -> Iterator[Finding]:
     alone = bool(pictures[0]) != bool(pictures[1]) and not (first.atoms and second.atoms)
     other = all(pictures) and pictures[0].isdisjoint(pictures[1]) and (moods[0] != moods[1] or not moods[0])
     if alone or other or (moods[0] ^ moods[1]) & {"no", "sad"}:
-        yield Finding(Meaning.UNCLEAR, "emoji")
+        yield unclear("emoji")
 
 
 @dataclass(frozen=True, slots=True)

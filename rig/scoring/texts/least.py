@@ -1,83 +1,109 @@
-"""Least differences: sentences in which one word stands in place of another.
+"""Least differences: sentences in which one word stands in place of another, or one small word more.
 
-Even where the rest is read as the same (requests, greetings, courtesies, titles), such a word is compared as
-it was written: unless both are known to say the same, it is unclear what the exchange means.
+Such words are compared as they were written, even in courtesies and requests that are not read otherwise:
+unless both say the same, it is unclear what the exchange means.
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterator
-from itertools import product
+from collections.abc import Iterator, Sequence
+from itertools import product, takewhile
 
-from rig.reading.clauses import canonical, closed_class, is_past, sentences
-from rig.reading.lexicon import folded, given_names, is_common, opposites, places, stem, synonymous
-from rig.reading.times import MONTHS, PARTS, RELATIVE, WEEKDAYS
-from rig.reading.typos import distance
-from rig.reading.words import words_of
-from rig.scoring.texts.aligning import same_name
+from rig.reading.clauses import Atom, canonical, is_past, read_text, sentences
+from rig.reading.lexicon import folded
+from rig.scoring.texts.findings import Finding, unclear
+from rig.scoring.texts.passages import same_word, token
+from rig.toolbox.spec import Text
 
 MAX_SENTENCES = 160
 """The most sentences that only one text has. With more, the texts are too different to be compared."""
-NEAR = 2
-"""Words that differ by at most this many letters look alike: flour, flowers."""
-DEGREES = frozenset(("r", "er", "st", "est"))
-"""Endings that make a comparative: tall, taller."""
-CALENDAR = frozenset((*MONTHS, *PARTS, *RELATIVE, *WEEKDAYS))
+IDLE = frozenset(("article", "copula", "courtesy", "degree", "thing", "helper", "person", "place"))
+"""The families of small words that may be left out, or that are compared with their whole sentence."""
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 
 
-def exchanged(first: str, second: str, spoken_for: bool) -> Iterator[tuple[str, str]]:
-    """Yield the words that stand in place of one another in otherwise equal sentences. `spoken_for` means
-    that the writer speaks for the reader, so that "my" and "your" are the same.
-    """
+def least_differences(kind: Text, first: str, second: str) -> Iterator[Finding]:
+    """Yield words that stand in place of one another in otherwise equal sentences, or that only one has."""
     texts = [
         Counter(tuple(_WORD.findall(sentence)) for sentence in sentences(text)) for text in (first, second)
     ]
     rest = texts[0] - texts[1], texts[1] - texts[0]
     if max(map(len, rest)) > MAX_SENTENCES:
         return
-    for one, other in product(*rest):
-        places = [n for n, (a, b) in enumerate(zip(one, other, strict=False)) if folded(a) != folded(b)]
-        if len(one) != len(other) or len(places) != 1:
-            continue
-        first_word, second_word = one[places[0]], other[places[0]]
-        owners = {folded(first_word), folded(second_word)} == {"my", "your"}
-        if not (spoken_for and owners) and not _is_one_word(first_word, second_word, places[0] > 0):
-            yield first_word, second_word
+    for pair in product(*rest):
+        words = [[folded(word) for word in sentence] for sentence in pair]
+        start = _shared(*words)
+        end = _shared(*(side[start:][::-1] for side in words))
+        ones, others = (sentence[start : len(sentence) - end] for sentence in pair)
+        reason = _difference(kind, ones, others)
+        if ones and sorted(words[0]) == sorted(words[1]) and _asks(pair[0]) != _asks(pair[1]):
+            reason = "only one asks"
+        if reason and not _is_one_but_for_facts(*(" ".join(sentence) for sentence in pair)):
+            yield unclear(reason)
 
 
-def _is_one_word(first: str, second: str, is_inner: bool) -> bool:
-    """Return whether one word can stand for the other, or other checks decide about them. A capitalized inner
-    word can be a name even if it is a common word.
-    """
-    one, other = folded(first), folded(second)
-    if one.isdecimal() or other.isdecimal() or {one, other} == {"a", "one"} or _is_short(one, other):
+def _difference(kind: Text, ones: Sequence[str], others: Sequence[str]) -> str:
+    """Return what the words left of two sentences say otherwise; empty if that is nothing, or more."""
+    one, other = " ".join(ones), " ".join(others)
+    if len(ones) == len(others) == 1:
+        return "" if _is_one_word(kind, one, other) else f"{one} is not {other}"
+    if len(ones) + len(others) == 1:
+        atoms = read_text(one or other).atoms
+        is_firm = any(atom.family and atom.family not in IDLE for atom in atoms)
+        return f"only one says: {one or other}" if is_firm else ""
+    if ones and others and len(ones) + len(others) == 3 and not _is_reworded(one, other):
+        return f"{one} is not {other}"
+    return ""
+
+
+def _is_one_but_for_facts(first: str, second: str) -> bool:
+    """Return whether only the form of facts differs: every other day, every second day."""
+    ones, others = read_text(first), read_text(second)
+    written = [[fact.shown for fact in text.facts] for text in (ones, others)]
+    return written[0] != written[1] and list(map(token, ones.atoms)) == list(map(token, others.atoms))
+
+
+def _asks(sentence: Sequence[str]) -> bool:
+    return any(clause.asks for clause in read_text(" ".join(sentence)).clauses)
+
+
+def _shared(one: list[str], other: list[str]) -> int:
+    """Return how many words two lists have in common at their start."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+def _is_one_word(kind: Text, first: str, second: str) -> bool:
+    words = {folded(first), folded(second)}
+    # Numbers are compared as facts, and the writer of a reminder's task speaks for the reader.
+    if any(c.isdecimal() for c in first + second) or (words == {"my", "your"} and kind.like == "task"):
         return True
-    closed = [closed_class().get(canonical(word)[0].casefold()) for word in (one, other)]
-    if any(closed):
-        return closed[0] == closed[1]
-    if not CALENDAR.isdisjoint((one, other)) and stem(one) != stem(other):
-        return synonymous(stem(one), stem(other))
-    if all(word[0].isupper() and (is_inner or _may_be_name(word)) for word in (first, second)):
-        is_name = not given_names().keys().isdisjoint((one, other))
-        return same_name(one, other) or (not is_name and synonymous(stem(one), stem(other)))
-    if opposites(stem(one), (stem(other),)) or opposites(stem(other), (stem(one),)):
-        return False
-    if any(
-        long.startswith(short) and long[len(short) :] in DEGREES
-        for short, long in ((one, other), (other, one))
-    ):
-        return False
-    if distance(one, other) <= NEAR and min(map(len, (one, other))) > NEAR and stem(one) != stem(other):
-        return not (is_common(one) and is_common(other)) or synonymous(stem(one), stem(other))
-    return len({is_past(words_of(word)[0]) for word in (one, other)}) == 1 or stem(one) != stem(other)
+    if words == {"a", "one"}:
+        return True
+    if _is_short(*sorted(words, key=len)):
+        return True
+    ones, others = read_text(first).atoms, read_text(second).atoms
+    if not (ones or others):  # although, though
+        return canonical(first)[0].casefold() == canonical(second)[0].casefold()
+    if len(ones) != 1 or len(others) != 1:
+        return [atom.key for atom in ones] == [atom.key for atom in others]
+    return _says_the_same(ones[0], others[0])
 
 
-def _is_short(one: str, other: str) -> bool:
+def _is_reworded(one: str, other: str) -> bool:
+    """Return whether these are not other places or ways: into is not out of."""
+    first, second = read_text(one).atoms, read_text(other).atoms
+    is_place = all(atom.family == "place" for atom in first + second)
+    return not is_place or [atom.key for atom in first] == [atom.key for atom in second]
+
+
+def _is_short(short: str, long: str) -> bool:
     """Return whether one is a short form of the other: w for with, u for you."""
-    short, long = sorted((one, other), key=len)
     return len(short) == 1 and short not in ("a", "i") and short in long
 
 
-def _may_be_name(word: str) -> bool:
-    return folded(word) in given_names() or folded(word) in places() or not is_common(folded(word))
+def _says_the_same(one: Atom, other: Atom) -> bool:
+    if one.fact is not None and other.fact is not None:
+        return one.fact.agrees(other.fact)
+    if one.family or other.family or one.fact is not None or other.fact is not None:
+        return (one.key, one.family) == (other.key, other.family)
+    return same_word(one, other) and (one.key != other.key or is_past(one.word) == is_past(other.word))

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from rig.methods.tooleval.claims import states
 from rig.methods.tooleval.queries import load, names
 from rig.paths import CONVERSATIONS
-from rig.reading.claims import states
 
 SAYS = (
     "It is {}.",
