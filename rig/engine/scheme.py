@@ -8,9 +8,6 @@ from pathlib import Path
 
 from rig import engine
 from rig.engine.core.settings import EngineSettings
-from rig.engine.files.adapters import Adapter, adapters_of
-from rig.engine.files.info import inspect
-from rig.engine.files.registry import resolve
 from rig.engine_options import EngineOptions
 from rig.models import Request
 from rig.schemes import ArmWeights, Loader, Scheme, Variant
@@ -33,7 +30,10 @@ class FileWeights(ArmWeights):
 
 
 class GgufFiles(Scheme):
-    """Models by the path of a GGUF file, or by a name in the registry."""
+    """Models by the path of a GGUF file, or by a name in the registry.
+
+    What reads files is imported when there is one, so that the oracle starts fast.
+    """
 
     sizes_context = True
 
@@ -41,10 +41,14 @@ class GgufFiles(Scheme):
         engine.check(EngineSettings.of(settings))
 
     def stored(self, text: str) -> str:
+        from rig.engine.files.registry import resolve
+
         resolved = resolve(text)
         return resolved.name if resolved.entry else str(resolved.path.absolute())
 
     def stored_adapter(self, text: str) -> str:
+        from rig.engine.files.adapters import Adapter
+
         adapter = Adapter.parse(text)
         return adapter.text if adapter else text
 
@@ -55,6 +59,10 @@ class GgufFiles(Scheme):
         adapters: Sequence[str] = (),
         prompts: Sequence[Request] = (),
     ) -> list[Variant]:
+        from rig.engine.files.adapters import adapters_of
+        from rig.engine.files.info import inspect
+        from rig.engine.files.registry import resolve
+
         resolved = resolve(text)
         inspect(resolved.path)
         loaders: dict[str, Loader] = {
