@@ -79,7 +79,8 @@ def _spots(text: str, schemas: Mapping[str, JsonObject], at: int) -> Iterator[Sp
                         (Call(start[0], written.arguments),), written.form, written.start, written.end
                     )
         if spot and any(_declares(call.arguments, schemas[call.name]) for call in spot.calls):
-            spot, end = None, spot.end
+            end = spot.end
+            spot = None
         if spot is None:
             failures += end == start.end()
         else:
