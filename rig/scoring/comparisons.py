@@ -57,15 +57,15 @@ class Comparisons:
 
     def of_place(self, executed: ExecutedCall, truth: CallPlace) -> tuple[Difference, ...]:
         """Return why a predicted call is not the true call at a place."""
-        number = self._numbers[truth]
-        return self.of(self._toolbox.tools[executed.name], executed, number)
+        return self.of(executed, self._numbers[truth])
 
-    def of(self, tool: Tool, executed: ExecutedCall, number: int) -> tuple[Difference, ...]:
+    def of(self, executed: ExecutedCall, number: int) -> tuple[Difference, ...]:
         """Return why a predicted call is not a true call of the same tool; empty if it could be."""
         truth = self.truths[number][1]
         pair = self.content(executed), self.content(truth)
         differences = self._differences.get(pair)
         if differences is None:
+            tool = self._toolbox.tools[executed.name]
             differences = self._rules.compare(tool, executed, truth)
             self._spend(tool, executed, truth, differences)
             self._differences[pair] = differences

@@ -163,7 +163,7 @@ class Matching:
             return before
         tool = self.toolbox.tools.get(executed.name)
         compared = {
-            number: self.comparisons.of(tool, executed, number)
+            number: self.comparisons.of(executed, number)
             for number in (self._of_tool.get(tool.name, ()) if tool else ())
             if self._grader.mode != "per-turn" or self._truths[number][0].turn == turn
         }
@@ -246,7 +246,7 @@ class Matching:
                 alike.popleft()
             numbers = [*islice(alike, 1), *free]
         for number in numbers:
-            if not self.comparisons.of(tool, executed, number):
+            if not self.comparisons.of(executed, number):
                 return number
         self._without.add(content)
         return None

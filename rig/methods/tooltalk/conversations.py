@@ -220,6 +220,12 @@ class _File(BaseModel):
     world: dict[str, dict[str, Any]] | None = None
 
 
+MOST_TURNS = 3_000
+"""The most turns of a conversation, of user and assistant together. The world is kept before each, and grows
+with what they do.
+"""
+
+
 def parse_conversation(source: JsonObject, where: str) -> Conversation:
     """Make a conversation from its JSON object, named `where` in errors. Raises RigError on a bad shape."""
     file = parsed(_File, source, where, "a conversation")
@@ -230,6 +236,10 @@ def parse_conversation(source: JsonObject, where: str) -> Conversation:
         raise RigError(f"{fault}: metadata.timestamp: {error}") from error
     if not file.name:
         raise RigError(f"{fault}: name: is empty")
+    if (count := len(file.conversation)) > MOST_TURNS:
+        raise RigError(
+            f"{where}: has {count:,} turns, {MOST_TURNS:,} at most; make several conversations of it"
+        )
     if not any(turn.role == "assistant" for turn in file.conversation):
         raise RigError(f"{fault}: the assistant never speaks, so nothing can be predicted")
     turns = []

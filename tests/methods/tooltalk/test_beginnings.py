@@ -1,11 +1,13 @@
-"""A folder is known to hold conversations from the beginnings of its files."""
+"""A folder is known to hold conversations from the beginnings of its files, and none is endless."""
 
 from pathlib import Path
 from time import process_time
 
 import pytest
+import small_talks
 
-from rig.methods.tooltalk.conversations import holds_conversations
+from rig.errors import RigError
+from rig.methods.tooltalk.conversations import MOST_TURNS, holds_conversations, parse_conversation
 
 
 @pytest.mark.parametrize(
@@ -26,3 +28,12 @@ def test_folders_of_conversations(tmp_path: Path, text: str, holds: bool) -> Non
     began = process_time()
     assert holds_conversations(tmp_path) is holds
     assert process_time() - began < 2
+
+
+def test_a_conversation_of_thousands_of_turns_is_refused() -> None:
+    source = small_talks.source("long", "Hello", ("Hi", []))
+    source["conversation"] *= MOST_TURNS // 2
+    assert len(parse_conversation(source, "long").turns) == MOST_TURNS
+    source["conversation"] += source["conversation"][:2]
+    with pytest.raises(RigError, match="long: has 3,002 turns, 3,000 at most"):
+        parse_conversation(source, "long")
