@@ -128,7 +128,8 @@ class Comparison:
         sides = [[atom for atom in side.atoms if atom is not BORDER] for side in self.sentences]
         if max(map(len, sides)) > LONGEST:
             return
-        matcher = SequenceMatcher(None, *([token(atom) for atom in side] for side in sides), autojunk=False)
+        tokens = [[token(atom) for atom in side] for side in sides]
+        matcher = SequenceMatcher(None, tokens[0], tokens[1], autojunk=False)
         changes = [change for change in matcher.get_opcodes() if change[0] != "equal"]
         gone = [atom for _, start, end, _, _ in changes for atom in sides[0][start:end]]
         new = [atom for _, _, _, start, end in changes for atom in sides[1][start:end]]

@@ -38,8 +38,8 @@ Reader = Callable[[str, str], float | None]
 @dataclass(frozen=True, slots=True)
 class Band:
     """The likelihood from which two texts are the same, and the one from which that is unclear. From
-    `doubtful`, not even a proven difference is clear. Long texts are the same from `long` on, if each of their
-    passages is the same.
+    `doubtful`, not even a proven difference is clear. Long texts are the same from `long` on if each of
+    their passages is the same.
     """
 
     same: float

@@ -10,15 +10,17 @@ from collections.abc import Iterator, Sequence
 from itertools import product, takewhile
 
 from rig.reading.clauses import Atom, canonical, is_past, read_text, sentences
-from rig.reading.lexicon import folded
+from rig.reading.lexicon import folded, is_common
 from rig.scoring.texts.findings import Finding, unclear
-from rig.scoring.texts.passages import same_word, token
+from rig.scoring.texts.passages import same_name, same_word, token
 from rig.toolbox.spec import Text
 
 MAX_SENTENCES = 160
 """The most sentences that only one text has. With more, the texts are too different to be compared."""
 IDLE = frozenset(("article", "copula", "courtesy", "degree", "thing", "helper", "person", "place"))
 """The families of small words that may be left out, or that are compared with their whole sentence."""
+LONGEST = 5
+"""The most small words in which two sentences differ: underneath, on top of."""
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 
 
@@ -51,7 +53,7 @@ def _difference(kind: Text, ones: Sequence[str], others: Sequence[str]) -> str:
         atoms = read_text(one or other).atoms
         is_firm = any(atom.family and atom.family not in IDLE for atom in atoms)
         return f"only one says: {one or other}" if is_firm else ""
-    if ones and others and len(ones) + len(others) == 3 and not _is_reworded(one, other):
+    if ones and others and len(ones) + len(others) <= LONGEST and not _is_reworded(one, other):
         return f"{one} is not {other}"
     return ""
 
@@ -90,10 +92,11 @@ def _is_one_word(kind: Text, first: str, second: str) -> bool:
 
 
 def _is_reworded(one: str, other: str) -> bool:
-    """Return whether these are not other places or ways: into is not out of."""
+    """Return whether these are not just other places or modalities: into is not out of, is not might be."""
     first, second = read_text(one).atoms, read_text(other).atoms
-    is_place = all(atom.family == "place" for atom in first + second)
-    return not is_place or [atom.key for atom in first] == [atom.key for atom in second]
+    families = {atom.family for atom in first + second}
+    is_other = families <= {"place"} or families == {"copula", "modal"}
+    return not is_other or [atom.key for atom in first] == [atom.key for atom in second]
 
 
 def _is_short(short: str, long: str) -> bool:
@@ -106,4 +109,6 @@ def _says_the_same(one: Atom, other: Atom) -> bool:
         return one.fact.agrees(other.fact)
     if one.family or other.family or one.fact is not None or other.fact is not None:
         return (one.key, one.family) == (other.key, other.family)
+    if one.word.capital and other.word.capital and not (is_common(one.shown) or is_common(other.shown)):
+        return same_name(one.shown, other.shown)
     return same_word(one, other) and (one.key != other.key or is_past(one.word) == is_past(other.word))

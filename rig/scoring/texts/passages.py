@@ -85,14 +85,10 @@ def passages(first: Sequence[Sentence], second: Sequence[Sentence]) -> list[Pass
     texts = (first, second)
     for side in (0, 1):
         paired = {n for group in groups for n in group[side]}
-        for lone in (n for n in range(len(texts[side])) if n not in paired):
-            gains = [
-                (_matched(_with(group, side, lone), texts) - _matched(group, texts), group)
-                for group in groups
-            ]
-            gain, best = max(gains, key=lambda pair: pair[0], default=(0, groups))
-            if gain > 0:
-                best[side].append(lone)
+        for number in (n for n in range(len(texts[side])) if n not in paired):
+            gains = [_matched(_with(group, side, number), texts) - _matched(group, texts) for group in groups]
+            if max(gains, default=0) > 0:
+                groups[gains.index(max(gains))][side].append(number)
     lone = [
         [n for n in range(len(text)) if not any(n in group[side] for group in groups)]
         for side, text in enumerate(texts)
