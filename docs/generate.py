@@ -19,7 +19,7 @@ import click
 
 import rig
 from rig.cli import cli
-from rig.cli.bundle import commands
+from rig.plugins.bundle.verb import commands
 from rig.store.views import EXPORTED, described
 from tui.widgets.keys import markdown
 

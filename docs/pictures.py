@@ -26,9 +26,9 @@ from typing import Any
 from textual.pilot import Pilot
 
 from rig.cli.runs import recording
-from rig.displays.steps import CallVerdict
-from rig.events import Event, TurnStarted
-from rig.replay.player import Player
+from rig.show.steps import CallVerdict
+from rig.core.events import Event, TurnStarted
+from rig.plugins.replay.player import Player
 from rig.running.control import Control
 from rig.running.planning import Options, plan
 from rig.running.runner import run

@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from rig.events import Where
+from rig.core.events import Where
 from rig.store import Runs
 from tui.app import RigApp
 from tui.live.layout import plain

@@ -17,22 +17,24 @@ from typing import Any, Generic, SupportsIndex, TypeVar, overload
 import click
 from markupsafe import escape
 
-from rig import displays, paths, running
-from rig.budget import parse_json
-from rig.calls import JsonObject
+from rig import running
+from rig import show
+from rig.core import paths
+from rig.core.budget import parse_json
+from rig.core.calls import JsonObject
 from rig.cli.options import click_option, require_one_suite
 from rig.compare import compare as comparing
 from rig.compare.arms import ComparisonOptions
 from rig.compare.findings import Comparison as Comparison
 from rig.compare.verdict import ArmVerdict as ArmVerdict
 from rig.compare.verdict import VerdictKind as VerdictKind
-from rig.displays.lines import is_notebook
-from rig.displays.texts import printable
-from rig.displays.transcript import transcript_text
-from rig.errors import RigError as RigError
-from rig.errors import did_you_mean, meant
-from rig.metrics import in_other_forms
-from rig.options import TABLE
+from rig.show.lines import is_notebook
+from rig.show.texts import printable
+from rig.show.transcript import transcript_text
+from rig.core.errors import RigError as RigError
+from rig.core.errors import did_you_mean, meant
+from rig.core.metrics import in_other_forms
+from rig.config.options import TABLE
 from rig.running.planning import Options, plan
 from rig.store import Runs, StoredRun, Transcript
 
@@ -421,7 +423,7 @@ def run(
     path = paths.runs_file() if store is None else Path(store)
     planned = plan(Options(models=tuple(map(str, several)), **chosen), path, name)
     chosen_display = display or ("notebook" if is_notebook() else "plain")
-    running.run(planned, displays.choose(chosen_display, sys.stdout))
+    running.run(planned, show.choose(chosen_display, sys.stdout))
     return Store(path).run(planned.run)
 
 

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 from terminals import Terminal
 
-from rig import opening
-from rig.displays import signs
-from rig.errors import RigError
+from rig.core import opening
+from rig.show import signs
+from rig.core.errors import RigError
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 
@@ -103,7 +103,7 @@ def own_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def smollm2() -> Path:
     """The real SmolLM2-135M-Instruct. Its absence is a failure: the tests are not run without a model."""
-    from rig.engine.files.registry import resolve
+    from rig.plugins.llama.files.registry import resolve
 
     try:
         return resolve("smollm2-135m").path
@@ -114,7 +114,7 @@ def smollm2() -> Path:
 @pytest.fixture(scope="session")
 def gemma3() -> Path:
     """The real Gemma 3 270M: a large vocabulary and a sliding window. Skips where it was not pulled."""
-    from rig.engine.files.registry import resolve
+    from rig.plugins.llama.files.registry import resolve
 
     try:
         return resolve("gemma3-270m").path

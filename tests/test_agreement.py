@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from rig.rates import agreement, rates
-from rig.rates.agreement import icc3, pearson
+from rig.stats import agreement, rates
+from rig.stats.agreement import icc3, pearson
 
 SHARES = arrays(float, st.just(12), elements=st.sampled_from([0.0, 0.25, 0.5, 1.0]))
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from rig.budget import Budget, parse_json
-from rig.documents import lines_of, read, read_lines
-from rig.errors import RigError
-from rig.files import read_json, read_toml
+from rig.core.budget import Budget, parse_json
+from rig.core.documents import lines_of, read, read_lines
+from rig.core.errors import RigError
+from rig.core.files import read_json, read_toml
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 MEMORY = 1 << 30
@@ -114,8 +114,8 @@ def test_large_json_takes_less_than_a_gigabyte(tmp_path: Path, part: str) -> Non
 import resource, sys
 resource.setrlimit(resource.RLIMIT_AS, ({MEMORY}, {MEMORY}))
 from pathlib import Path
-from rig.errors import RigError
-from rig.files import read_json
+from rig.core.errors import RigError
+from rig.core.files import read_json
 try:
     read_json(Path(sys.argv[1]))
 except RigError as error:

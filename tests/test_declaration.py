@@ -11,10 +11,10 @@ import graded_talks
 import pytest
 
 from rig import methods
-from rig.events import Speed, Where
-from rig.methods.tooltalk.method import ToolTalk
-from rig.metrics import TASKS, Declaration, Metric, NamedCount, Part, Score, total
-from rig.rates import estimates
+from rig.core.events import Speed, Where
+from rig.plugins.tooltalk.method import ToolTalk
+from rig.core.metrics import TASKS, Declaration, Metric, NamedCount, Part, Score, total
+from rig.stats import estimates
 from rig.store import GraderInfo, NewRun, Runs, RunWriter
 from tui.live.state import ArmInfo, ArmState
 from tui.widgets import meters

@@ -12,7 +12,7 @@ import click
 import pytest
 from browser import CHROMIUM, Page
 
-from rig import site
+from rig.plugins.bundle import site
 from rig.cli import cli
 from rig.scoring import GRADER_VERSION
 from rig.store.views import described

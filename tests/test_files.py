@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rig.budget import DEEPEST
-from rig.errors import RigError
-from rig.files import csv_line, filling, json_text, read_json, read_text, write, writing
+from rig.core.budget import DEEPEST
+from rig.core.errors import RigError
+from rig.core.files import csv_line, filling, json_text, read_json, read_text, write, writing
 
 
 def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path) -> None:

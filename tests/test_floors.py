@@ -16,88 +16,88 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 RANKS = {
     # floor 0: what every room accepts
     "rig": (0, 0),
-    "rig.paths": (0, 0),
-    "rig.site": (0, 4),
-    "rig.errors": (0, 0),
-    "rig.times": (0, 0),
-    "rig.folders": (0, 0),
-    "rig.budget": (0, 1),
-    "rig.files": (0, 2),
-    "rig.opening": (0, 1),
+    "rig.core.paths": (0, 0),
+    "rig.plugins.bundle.site": (0, 4),
+    "rig.core.errors": (0, 0),
+    "rig.core.times": (0, 0),
+    "rig.core.folders": (0, 0),
+    "rig.core.budget": (0, 1),
+    "rig.core.files": (0, 2),
+    "rig.core.opening": (0, 1),
     "rig.plugins": (0, 1),
-    "rig.calls": (0, 0),
-    "rig.meters": (0, 1),
-    "rig.models": (0, 2),
-    "rig.option": (0, 1),
-    "rig.engine_options": (0, 2),
-    "rig.options": (0, 3),
-    "rig.documents": (0, 3),
+    "rig.core.calls": (0, 0),
+    "rig.core.meters": (0, 1),
+    "rig.core.models": (0, 2),
+    "rig.config.option": (0, 1),
+    "rig.config.engine": (0, 2),
+    "rig.config.options": (0, 3),
+    "rig.core.documents": (0, 3),
     "rig.config": (0, 3),
-    "rig.progress": (0, 0),
-    "rig.databases": (0, 1),
-    "rig.sqlite_import": (0, 0),
-    "rig.tasks": (0, 4),
-    "rig.metrics": (0, 3),
-    "rig.limits": (0, 4),
-    "rig.events": (0, 4),
-    "rig.levels": (0, 0),
-    "rig.tables": (0, 4),
-    "rig.schemes": (0, 4),
+    "rig.core.progress": (0, 0),
+    "rig.core.databases": (0, 1),
+    "rig.core.sqlite_import": (0, 0),
+    "rig.core.tasks": (0, 4),
+    "rig.core.metrics": (0, 3),
+    "rig.config.limits": (0, 4),
+    "rig.core.events": (0, 4),
+    "rig.stats.levels": (0, 0),
+    "rig.core.tables": (0, 4),
+    "rig.config.schemes": (0, 4),
     # floor 1: engines and toolboxes
-    "rig.reading": (1, 0),
-    "rig.toolbox": (1, 0),
-    "rig.engine": (1, 1),
-    "rig.serving": (1, 2),
-    "rig.tooltalk": (1, 1),
-    "rig.mcp": (1, 1),
+    "rig.plugins.text.reading": (1, 0),
+    "rig.world": (1, 0),
+    "rig.plugins.llama": (1, 1),
+    "rig.plugins.served": (1, 2),
+    "rig.plugins.tooltalk_tools": (1, 1),
+    "rig.plugins.mcp": (1, 1),
     # floor 2: how tasks are played and scored
-    "rig.rates": (2, 0),
-    "rig.solutions": (2, 0),
+    "rig.stats": (2, 0),
+    "rig.plugins.solutions": (2, 0),
     "rig.scoring": (2, 0),
-    "rig.stress": (2, 1),
+    "rig.plugins.stress": (2, 1),
     "rig.methods": (2, 2),
-    "rig.papers": (2, 3),
+    "rig.plugins.papers": (2, 3),
     # floor 3: runs
     "rig.store": (3, 0),
-    "rig.cluster": (3, 0),
+    "rig.plugins.ray": (3, 0),
     "rig.running": (3, 1),
-    "rig.strategies": (3, 2),
-    "rig.rescore": (3, 2),
-    "rig.judging": (3, 3),
-    "rig.replay": (3, 2),
+    "rig.plugins.strategies": (3, 2),
+    "rig.plugins.rescore": (3, 2),
+    "rig.plugins.judging": (3, 3),
+    "rig.plugins.replay": (3, 2),
     "rig.compare": (3, 2),
-    "rig.screening": (3, 3),
-    "rig.tuning": (3, 4),
-    "rig.bundle": (3, 0),
-    "rig.authoring": (3, 0),
+    "rig.plugins.screen": (3, 3),
+    "rig.plugins.tune": (3, 4),
+    "rig.plugins.bundle": (3, 0),
+    "rig.plugins.author": (3, 0),
     # floor 4: what people see
-    "rig.displays": (4, 0),
-    "rig.twins": (4, 1),
-    "rig.rescore.question": (4, 1),
-    "rig.report": (4, 1),
-    "rig.gate": (4, 1),
-    "rig.exports": (4, 2),
+    "rig.show": (4, 0),
+    "rig.plugins.twins": (4, 1),
+    "rig.plugins.rescore.question": (4, 1),
+    "rig.plugins.report": (4, 1),
+    "rig.plugins.exports.gate": (4, 1),
+    "rig.plugins.exports": (4, 2),
     "tui": (4, 2),
     "rig.cli": (4, 3),
-    "rig.verbs": (4, 4),
+    "rig.plugins.verbs": (4, 4),
     "rig.__main__": (4, 4),
     "rig.api": (4, 4),
 }
 """(floor, rank on it) of every room. A room imports rooms of a lower floor, or of a lower rank on its own."""
 
 UNRELATED = {
-    "rig.engine": {"rig.tooltalk"},
-    "rig.serving": {"rig.tooltalk"},
-    "rig.toolbox": {"rig.engine"},
-    "rig.tooltalk": {"rig.engine"},
-    "rig.scoring": {"rig.engine", "rig.tooltalk"},
-    "rig.methods": {"rig.engine"},
-    "rig.papers": {"rig.engine"},
+    "rig.plugins.llama": {"rig.plugins.tooltalk_tools"},
+    "rig.plugins.served": {"rig.plugins.tooltalk_tools"},
+    "rig.world": {"rig.plugins.llama"},
+    "rig.plugins.tooltalk_tools": {"rig.plugins.llama"},
+    "rig.scoring": {"rig.plugins.llama", "rig.plugins.tooltalk_tools"},
+    "rig.methods": {"rig.plugins.llama"},
+    "rig.plugins.papers": {"rig.plugins.llama"},
     **{
-        f"rig.{room}": {"rig.tooltalk"}
+        f"rig.{room}": {"rig.plugins.tooltalk_tools"}
         for room in ("store", "running", "rescore", "compare", "screening", "judging", "tuning")
     },
-    "tui": {"rig.engine", "rig.toolbox", "rig.tooltalk", "rig.scoring", "rig.methods", "rig.cli"},
+    "tui": {"rig.plugins.llama", "rig.world", "rig.plugins.tooltalk_tools", "rig.scoring", "rig.methods", "rig.cli"},
 }
 """Rooms that are allowed by their floor and yet must never have heard of each other."""
 
@@ -107,28 +107,28 @@ FILES = sorted(path for package in PACKAGES for path in (CHECKOUT / package).rgl
 BY_NAME = {
     "rig": {"rig.api"},
     "rig.plugins": {
-        "rig.displays",
-        "rig.exports",
-        "rig.engine",
-        "rig.serving",
-        "rig.tooltalk",
-        "rig.judging",
-        "rig.papers",
-        "rig.authoring",
-        "rig.stress",
-        "rig.methods.tooltalk",
-        "rig.methods.autode",
-        "rig.methods.dynamic",
-        "rig.methods.tooleval",
-        "rig.methods.bfcl",
-        "rig.methods.tau2",
-        "rig.cluster",
-        "rig.mcp",
-        "rig.strategies",
-        "rig.twins",
-        "rig.verbs",
+        "rig.show",
+        "rig.plugins.exports",
+        "rig.plugins.llama",
+        "rig.plugins.served",
+        "rig.plugins.tooltalk_tools",
+        "rig.plugins.judging",
+        "rig.plugins.papers",
+        "rig.plugins.author",
+        "rig.plugins.stress",
+        "rig.plugins.tooltalk",
+        "rig.plugins.autode",
+        "rig.plugins.dynamic",
+        "rig.plugins.tooleval",
+        "rig.plugins.bfcl",
+        "rig.plugins.tau2",
+        "rig.plugins.ray",
+        "rig.plugins.mcp",
+        "rig.plugins.strategies",
+        "rig.plugins.twins",
+        "rig.plugins.verbs",
     },
-    "rig.displays": {"tui.display"},
+    "rig.show": {"tui.display"},
     "rig.cli": {"benchmarks.engine.command"},
 }
 """What a room names in a string and imports later although it is above it, each for a reason.
@@ -247,10 +247,10 @@ def test_modules_are_imported_by_constant_names() -> None:
 
 
 FOLDERS: dict[str, tuple[str, ...]] = {
-    "rig.engine": ("core", "files", "grammar memory", "formats", "decoding", "."),
+    "rig.plugins.llama": ("core", "files", "grammar memory", "formats", "decoding", "."),
     "rig.methods": (".", "autode bfcl tau2 tooleval tooltalk", "dynamic"),
-    "rig.papers": (".", "autode toolbench"),
-    "rig.serving": ("wire", "dialects", "."),
+    "rig.plugins.papers": (".", "autode toolbench"),
+    "rig.plugins.served": ("wire", "dialects", "."),
     "tui": ("text", "live", "stored", "widgets", "screens", "."),
 }
 """The folders inside a room, the lowest first; "." are the room's own files, and `a b` are of one rank.
@@ -260,7 +260,7 @@ A file may import from lower folders and its own. A room's `__init__.py` may imp
 
 UNSORTED = {
     "rig.scoring",
-    "rig.scoring.texts",
+    "rig.plugins.text.judge",
 }
 """Rooms whose folders have no ranks yet."""
 
@@ -306,7 +306,7 @@ METHODS = {
 }
 """Tenants: whoever is in none of their rooms reaches them through what is registered."""
 
-MADE_OF = {"rig.methods.dynamic": ("rig.methods.tooltalk", "rig.methods.autode")}
+MADE_OF = {"rig.plugins.dynamic": ("rig.plugins.tooltalk", "rig.plugins.autode")}
 """A method that is made of others: ToolTalk's tasks and world, with AutoDE's way of reading questions."""
 
 
@@ -316,7 +316,7 @@ def test_nobody_knows_a_paper_but_itself() -> None:
         f"{path}, line {line}: imports {module}"
         for path in FILES
         for line, module in imported_modules(path)
-        if module.startswith("rig.papers")
+        if module.startswith("rig.plugins.papers")
         and not f"{module}.".startswith(f"{'.'.join(module_of(path).split('.')[:3])}.")
     ]
     assert not faults, faults
@@ -325,7 +325,7 @@ def test_nobody_knows_a_paper_but_itself() -> None:
 def test_nobody_knows_a_method_but_itself() -> None:
     faults = []
     for path in FILES:
-        if module_of(path).startswith("rig.papers."):
+        if module_of(path).startswith("rig.plugins.papers."):
             continue
         own = _method_of(module_of(path))
         for line, module in imported_modules(path):
@@ -357,10 +357,10 @@ def test_every_room_exists_or_is_a_single_file() -> None:
     ("arguments", "left_alone"),
     [
         (["--help"], {"rig.store", "rig.methods.base", "numpy", "pydantic"}),
-        (["runs"], {"rig.engine.formats", "rig.methods.tooltalk", "rig.methods.autode", "rig.tooltalk"}),
+        (["runs"], {"rig.plugins.llama.formats", "rig.plugins.tooltalk", "rig.plugins.autode", "rig.plugins.tooltalk_tools"}),
         (
             ["run", "oracle", "--limit", "1", "--similarity", "exact", "--display", "none"],
-            {"rig.engine.formats", "rig.engine.core.template", "rig.methods.autode.method", "jsonschema"},
+            {"rig.plugins.llama.formats", "rig.plugins.llama.core.template", "rig.plugins.autode.method", "jsonschema"},
         ),
     ],
     ids=["--help", "runs", "run"],
@@ -379,7 +379,7 @@ def test_a_verb_loads_what_it_needs_alone(tmp_path: Path, arguments: list[str], 
 
 
 MOST_FILES = 42
-LARGE = {"rig.engine": 50}
+LARGE = {"rig.plugins.llama": 50}
 """Rooms with more files than a room should have. They are to become fewer."""
 
 

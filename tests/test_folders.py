@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from deep_folders import nested
 
-from rig.files import temporary_folder, temporary_path
-from rig.folders import change_mode, folder_of, open_folder, remove
+from rig.core.files import temporary_folder, temporary_path
+from rig.core.folders import change_mode, folder_of, open_folder, remove
 
 
 @pytest.mark.slow

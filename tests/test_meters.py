@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from rig.meters import CostMeter, Costs
+from rig.core.meters import CostMeter, Costs
 
 
 def _package(folder: Path, microjoules: int, maximum: int = 1_000_000) -> Path:

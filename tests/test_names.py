@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from rig.tooltalk import TOOLTALK
+from rig.plugins.tooltalk_tools import TOOLTALK
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 FILES = sorted(path for package in ("rig", "tui") for path in (CHECKOUT / package).rglob("*.py"))

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from rig.methods.tooltalk.scoring import DECLARATION
-from rig.rates import estimates, interval
+from rig.plugins.tooltalk.scoring import DECLARATION
+from rig.stats import estimates, interval
 
 Array = NDArray[np.float64]
 

@@ -5,7 +5,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from rig.rates.repeats import all_pass, any_passes, reliability
+from rig.stats.repeats import all_pass, any_passes, reliability
 
 
 @pytest.mark.parametrize("attempts", range(1, 7))

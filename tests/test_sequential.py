@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from rig.rates.sequential import SHARES, WEIGHTS, DifferenceBounds, LossTest, OutcomeBounds, capital
+from rig.stats.sequential import SHARES, WEIGHTS, DifferenceBounds, LossTest, OutcomeBounds, capital
 
 Array = NDArray[np.float64]
 MARGIN = 0.01

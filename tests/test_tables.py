@@ -10,20 +10,20 @@ import small_talks
 from counted import measured
 
 from rig.methods.scripted import Scripted
-from rig.methods.tooltalk.conversations import Conversation
-from rig.methods.tooltalk.prompt import ToolTalkSettings
-from rig.metrics import total
-from rig.papers.tooltalk import (
+from rig.plugins.tooltalk.conversations import Conversation
+from rig.plugins.tooltalk.prompt import ToolTalkSettings
+from rig.core.metrics import total
+from rig.plugins.papers.tooltalk import (
     PAPER_ERRORS,
     PAPER_ERRORS_NAMES,
     PAPER_RATES,
     PAPER_RATES_NAMES,
     published_tables,
 )
-from rig.rescore.stored import score_run
+from rig.plugins.rescore.stored import score_run
 from rig.running.plan import Arm
 from rig.store import Runs
-from rig.tables import Row, Table
+from rig.core.tables import Row, Table
 
 Rig = Callable[..., Any]
 

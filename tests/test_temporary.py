@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from rig.errors import RigError
-from rig.files import filling, is_running, started_s, temporary_folder, temporary_path, write
+from rig.core.errors import RigError
+from rig.core.files import filling, is_running, started_s, temporary_folder, temporary_path, write
 
 WAITING = """
 import sys, time
@@ -33,7 +33,7 @@ def killed(folder: Path, imports: str, begin: str) -> None:
 
 def test_what_a_killed_export_left_does_not_block_the_next(tmp_path: Path) -> None:
     begin = "with filling(Path('out')) as part:\n    (part / 'half').write_text('x')"
-    killed(tmp_path, "from rig.files import filling", begin)
+    killed(tmp_path, "from rig.core.files import filling", begin)
     assert [path.name[:6] for path in (tmp_path / "out").iterdir()] == [".part."]
     with filling(tmp_path / "out") as part:
         write("whole", part / "file")
@@ -42,7 +42,7 @@ def test_what_a_killed_export_left_does_not_block_the_next(tmp_path: Path) -> No
 
 def test_what_a_killed_writer_left_beside_a_file_goes(tmp_path: Path) -> None:
     begin = "with writing(Path('out.csv')) as file:\n    file.write('half')"
-    killed(tmp_path, "from rig.files import writing", begin)
+    killed(tmp_path, "from rig.core.files import writing", begin)
     assert len(list(tmp_path.iterdir())) == 1
     write("whole", tmp_path / "out.csv")
     assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
@@ -72,7 +72,7 @@ def test_a_folder_of_thousands_of_files_is_searched_for_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     searched: list[Path] = []
-    monkeypatch.setattr("rig.files.remove_leftovers", lambda folder, *_, **__: searched.append(folder))
+    monkeypatch.setattr("rig.core.files.remove_leftovers", lambda folder, *_, **__: searched.append(folder))
     with filling(tmp_path / "made") as folder:
         for number in range(20):
             write("{}", folder / "a" / f"{number}.json", folders=True)

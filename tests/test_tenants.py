@@ -1,6 +1,6 @@
 """A toy of every tenant goes from the command line to `show`, `compare`, `report` and the live view.
 
-The toys are in `tests/tenants` and `tests/toolbox/notes`: files as somebody outside would write them. Nothing
+The toys are in `tests/tenants` and `tests/world/notes`: files as somebody outside would write them. Nothing
 under `rig/` or `tui/` knows of them.
 """
 
@@ -136,7 +136,7 @@ def test_a_method_that_was_stopped_goes_on_at_the_first_turn_that_is_not_stored(
     script = """
 import sys
 from pathlib import Path
-from rig.events import TurnFinished
+from rig.core.events import TurnFinished
 from rig.running.control import Control
 from rig.running.planning import Options
 from rig.running.planning import plan

@@ -62,7 +62,7 @@ def test_everything_a_run_needs_is_inside(wheel: Path) -> None:
 
 @pytest.mark.slow
 def test_the_installed_files_are_the_ones_used(elsewhere: Path, site: Path) -> None:
-    script = "import rig.paths as p; print(p.CONVERSATIONS, p.WORLD_DATABASE, p.REGISTRY, p.WORLD_SEED)"
+    script = "import rig.core.paths as p; print(p.CONVERSATIONS, p.WORLD_DATABASE, p.REGISTRY, p.WORLD_SEED)"
     done = subprocess.run([sys.executable, "-P", "-c", script], capture_output=True, text=True, check=True)
     for place in done.stdout.split():
         assert Path(place).is_relative_to(site)

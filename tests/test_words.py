@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rig.errors import counted, did_you_mean
+from rig.core.errors import counted, did_you_mean
 
 
 @pytest.mark.parametrize(

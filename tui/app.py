@@ -18,8 +18,8 @@ from textual.system_commands import SystemCommandsProvider
 from textual.theme import BUILTIN_THEMES, Theme
 from textual.worker import WorkerFailed
 
-from rig.config import own_keys
-from rig.displays.signs import is_ascii
+from rig.config.files import own_keys
+from rig.show.signs import is_ascii
 from tui.screens.base import Resume, RigScreen, RunsOpened
 from tui.screens.pages import HelpScreen
 from tui.screens.runs import RunsScreen

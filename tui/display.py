@@ -13,10 +13,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Generic, TextIO, TypeVar
 
-from rig import events
-from rig.displays.base import Display, handled
-from rig.displays.lines import PlainDisplay
-from rig.events import Emit, Event, Where
+from rig.core import events
+from rig.show.base import Display, handled
+from rig.show.lines import PlainDisplay
+from rig.core.events import Emit, Event, Where
 from rig.running.control import Control
 from rig.store import Runs
 from tui.app import RigApp

@@ -27,8 +27,8 @@ _SWEEP = """
 import json, os, resource, sys, traceback
 from _testcapi import remove_mem_hooks, set_nomemory
 from rig.cli import main
-from rig.displays import base
-from rig.events import TurnFinished
+from rig.show import base
+from rig.core.events import TurnFinished
 
 answers = os.fdopen(os.dup(1), "w")
 os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -13,7 +13,7 @@ from typing import Any
 from benchmarks.attack.campaign import Broken, apart, ended, folder, main, rig
 from benchmarks.attack.hostile import changed, damaged, text, value
 from benchmarks.attack.scenes import HOUSE, SCENES, TOOLS, as_yaml, bomb, exploding, long, warped
-from rig.documents import to_yaml
+from rig.core.documents import to_yaml
 
 
 def toolbox(place: Path, tools: Any, scenes: Any) -> Path:
@@ -136,13 +136,13 @@ def _reviewed(random: Random, place: Path) -> str:
 def _worded(random: Random, place: Path) -> str:
     """A model that chooses scenes and words lines, and says anything."""
     from rig import methods
-    from rig.authoring.scenes import read_scenes
-    from rig.authoring.suite import Maker, SuitePart, write_worded
-    from rig.authoring.writer import ModelAuthor
-    from rig.calls import Call
-    from rig.errors import ErrorKind
-    from rig.models import Model, Prediction
-    from rig.toolbox.folder import find_toolbox
+    from rig.plugins.author.scenes import read_scenes
+    from rig.plugins.author.suite import Maker, SuitePart, write_worded
+    from rig.plugins.author.writer import ModelAuthor
+    from rig.core.calls import Call
+    from rig.core.errors import ErrorKind
+    from rig.core.models import Model, Prediction
+    from rig.world.folder import find_toolbox
 
     class Liar(Model):
         name = "liar"

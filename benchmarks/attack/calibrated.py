@@ -53,10 +53,10 @@ def model(sampling: tuple[tuple[str, float], ...] = ()) -> bytes:
 @cache
 def _vocabulary() -> int:
     """How many tokens the small model has."""
-    import rig.cli.tune
-    import rig.screening.corpus  # noqa: F401
-    from rig.engine.core.llama import LlamaModel
-    from rig.engine.core.tokenizer import Tokenizer
+    import rig.plugins.tune.tune_verb
+    import rig.plugins.screen.corpus  # noqa: F401
+    from rig.plugins.llama.core.llama import LlamaModel
+    from rig.plugins.llama.core.tokenizer import Tokenizer
 
     with folder() as place:
         (place / "tiny.gguf").write_bytes(model())

@@ -7,10 +7,10 @@ from typing import Any
 from benchmarks.attack.campaign import Broken, main
 from benchmarks.attack.hostile import changed, text, value
 from rig import methods
-from rig.calls import Call
-from rig.toolbox.toolbox import Simulator
-from rig.tooltalk import TOOLTALK
-from rig.tooltalk.world import World
+from rig.core.calls import Call
+from rig.world.toolbox import Simulator
+from rig.plugins.tooltalk_tools import TOOLTALK
+from rig.plugins.tooltalk_tools.world import World
 
 
 @cache

@@ -8,7 +8,7 @@ from random import Random
 
 from benchmarks.attack.campaign import ended, folder, main, rig
 from benchmarks.attack.hostile import changed, damaged
-from rig.paths import CONVERSATIONS, WORLD_DATABASE
+from rig.core.paths import CONVERSATIONS, WORLD_DATABASE
 
 
 @cache

@@ -19,7 +19,7 @@ from benchmarks.attack.campaign import Broken, ended, folder, main, rig, within
 from benchmarks.attack.scenes import SCENES, TOOLS, bomb
 from benchmarks.attack.splices import TOML, as_text, multiplied, spliced, whole
 from benchmarks.attack.strays import bundle
-from rig.paths import CONVERSATIONS, WORLD_SEED
+from rig.core.paths import CONVERSATIONS, WORLD_SEED
 
 SECONDS = 20
 MEMORY = 1 << 30

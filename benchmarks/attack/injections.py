@@ -6,11 +6,11 @@ from random import Random
 
 from benchmarks.attack.campaign import Broken, main
 from benchmarks.attack.hostile import nested, text, value
-from rig.calls import Call, ExecutedCall, Outcome
-from rig.errors import RigError
-from rig.options import TABLE
-from rig.stress.injections import injection
-from rig.tooltalk import TOOLTALK
+from rig.core.calls import Call, ExecutedCall, Outcome
+from rig.core.errors import RigError
+from rig.config.options import TABLE
+from rig.plugins.stress.injections import injection
+from rig.plugins.tooltalk_tools import TOOLTALK
 
 _LEVELS = ("ignore", "send", "delete", "leak")
 _DIALS = ("fill", "distractors", "tool_errors", "injections", "reorder", "typos", "language")

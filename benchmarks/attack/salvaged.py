@@ -6,8 +6,8 @@ from random import Random
 
 from benchmarks.attack.campaign import Broken, main
 from benchmarks.attack.hostile import changed, text
-from rig.engine.formats.leaks import broken, leaked
-from rig.engine.formats.salvage import AnswerError, salvage
+from rig.plugins.llama.formats.leaks import broken, leaked
+from rig.plugins.llama.formats.salvage import AnswerError, salvage
 
 _LONGEST_S = 2.0
 _ARGUMENTS = {"time": "08:00:00", "session_token": "98a5a87a", "list": [1, {"a": 2}]}

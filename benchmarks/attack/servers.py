@@ -13,10 +13,10 @@ import psutil
 
 from benchmarks.attack.campaign import Broken, folder, main
 from benchmarks.attack.hostile import text, value
-from rig.calls import Call
-from rig.errors import RigError
-from rig.toolbox.servers import LIVE, load_servers
-from rig.toolbox.toolbox import Simulator
+from rig.core.calls import Call
+from rig.core.errors import RigError
+from rig.plugins.mcp.servers import LIVE, load_servers
+from rig.world.toolbox import Simulator
 
 SLOWEST_S = 25.0
 _SERVER = """

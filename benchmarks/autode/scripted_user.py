@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from rig.methods.autode import checkout
-from rig.methods.autode.hearing import Read
-from rig.methods.autode.questions import Alike
-from rig.methods.autode.scenarios import ASSISTANT, USER, Scenario, Utterance
-from rig.methods.autode.scripted_user import answer, hearing, missing, similarity
-from rig.papers import autode as recorded
+from rig.plugins.autode import checkout
+from rig.plugins.autode.hearing import Read
+from rig.plugins.autode.questions import Alike
+from rig.plugins.autode.scenarios import ASSISTANT, USER, Scenario, Utterance
+from rig.plugins.autode.scripted_user import answer, hearing, missing, similarity
+from rig.plugins.papers import autode as recorded
 
 DYNAMIC = (
     ("Code Llama, human", "a_codellama13b_oasst_human_good_complementary"),

@@ -1,4 +1,4 @@
-"""Train what the scripted user understands: the adapter rig/methods/autode/hearing.safetensors.
+"""Train what the scripted user understands: the adapter rig/plugins/autode/hearing.safetensors.
 
     python -m benchmarks.autode.train [--epochs 2] [--hold g.jsonl] [--output FILE]
     python -m benchmarks.autode.train --start FILE --epochs 3 --share 0.25
@@ -25,13 +25,13 @@ import torch
 from torch import nn
 
 from benchmarks.adapters import Classifier, batches, optimizer_of, rate_at, started, step, write
-from rig.calls import Json
-from rig.methods.autode.hearing import ADAPTER, LABELS, described
-from rig.methods.autode.questions import spoken
-from rig.methods.autode.scenarios import Scenario, load_directory
-from rig.methods.autode.scripted_user import introduction
-from rig.paths import CONVERSATIONS
-from rig.reading.times import WEEKDAYS
+from rig.core.calls import Json
+from rig.plugins.autode.hearing import ADAPTER, LABELS, described
+from rig.plugins.autode.questions import spoken
+from rig.plugins.autode.scenarios import Scenario, load_directory
+from rig.plugins.autode.scripted_user import introduction
+from rig.core.paths import CONVERSATIONS
+from rig.plugins.text.reading.times import WEEKDAYS
 from rig.scoring.similarity.minilm import directory
 
 TURNS = Path(__file__).resolve().parent / "turns"

@@ -22,8 +22,8 @@ sys.path.insert(0, str(ROOT))
 
 import rig  # noqa: E402
 from benchmarks.published import publish  # noqa: E402
-from rig.calls import JsonObject  # noqa: E402
-from rig.screening.results import DECIDED  # noqa: E402
+from rig.core.calls import JsonObject  # noqa: E402
+from rig.plugins.screen.results import DECIDED  # noqa: E402
 
 RESAMPLES = 500
 CONSTRAINED, LESS_LIKELY, LESS_GREEDY = (

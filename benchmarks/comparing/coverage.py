@@ -21,8 +21,8 @@ import simulated_suites  # noqa: E402
 from simulated_suites import METRICS, Array, Scenario  # noqa: E402
 
 from benchmarks.published import publish  # noqa: E402
-from rig.rates import interval, paired  # noqa: E402
-from rig.rates.paired import PairedBootstrap  # noqa: E402
+from rig.stats import interval, paired  # noqa: E402
+from rig.stats.paired import PairedBootstrap  # noqa: E402
 
 ALPHA = 0.05
 RESAMPLES = 1_000

@@ -13,8 +13,8 @@ from benchmarks.engine.external_prompts import validator
 from benchmarks.engine.job import Answer, Job, Outcome
 from benchmarks.engine.prompts import BenchPrompt
 from benchmarks.memory import peak_memory
-from rig.calls import Json
-from rig.errors import RigError
+from rig.core.calls import Json
+from rig.core.errors import RigError
 
 RENDER = "render"
 """Stands for a contestant where the prompts are to be made ready."""

@@ -12,12 +12,12 @@ from benchmarks.engine.prompts import DEFAULT_MAX_TOKENS
 from benchmarks.engine.run import Options, bench, chosen, export
 from benchmarks.engine.time_shares import profile
 from benchmarks.engine.work import Work
-from rig import displays
+from rig import show
 from rig.cli.options import MODEL, json_option, of_table
 from rig.cli.output import print_json, print_table, printable
 from rig.cli.verbs import option, verb
-from rig.errors import RigError
-from rig.methods.tooltalk.method import ToolTalk
+from rig.core.errors import RigError
+from rig.plugins.tooltalk.method import ToolTalk
 from rig.running.control import Control
 from rig.running.planning import Options as RunOptions
 from rig.running.planning import plan
@@ -128,7 +128,7 @@ def _profile(options: Options, parallel: int, as_json: bool) -> None:
             Path(folder) / "runs.sqlite",
         )
         control = Control()
-        display = displays.choose("plain", sys.stderr)
+        display = show.choose("plain", sys.stderr)
         found = display.run(lambda emit: profile(todo, emit, control), control)
     if as_json:
         print_json(found.as_json())

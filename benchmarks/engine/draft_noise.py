@@ -6,7 +6,7 @@ For points of true conversations the model answers, then its answer is decoded a
 in batches of 1, 2, 4, 8, 16 and 25 tokens, and each alone behind others that were not. Printed for each,
 against one token at a time: by how much the difference between the two best logits has changed, at most and
 in 99% of the places; how often the best changed, and how far ahead it was then; and what batches cost.
-`NOISE` in `rig.engine.decoding.drafting` is chosen from it.
+`NOISE` in `rig.plugins.llama.decoding.drafting` is chosen from it.
 """
 
 import argparse
@@ -22,12 +22,12 @@ import numpy.typing as npt
 
 from benchmarks.engine.contestants.engine import opening
 from benchmarks.engine.work import Work
-from rig.engine import apply_adapter
-from rig.engine.core.llama import Chunk, LlamaContext
-from rig.engine.core.settings import EngineSettings
-from rig.engine.decoding.drafting import MOST
-from rig.engine.files.registry import resolve
-from rig.engine.loading import load
+from rig.plugins.llama import apply_adapter
+from rig.plugins.llama.core.llama import Chunk, LlamaContext
+from rig.plugins.llama.core.settings import EngineSettings
+from rig.plugins.llama.decoding.drafting import MOST
+from rig.plugins.llama.files.registry import resolve
+from rig.plugins.llama.loading import load
 
 Rows: TypeAlias = npt.NDArray[np.float32]
 

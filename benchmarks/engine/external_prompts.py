@@ -7,13 +7,13 @@ from typing import Any
 import jsonschema
 
 from benchmarks.engine.prompts import BenchPrompt, Segments
-from rig.calls import JsonObject
-from rig.engine.decoding.decoder import Form
-from rig.engine.engine import LlamaCppModel
-from rig.engine.formats.base import Reading
-from rig.engine.formats.salvage import AnswerError
-from rig.engine.grammar.language import Language
-from rig.models import Request, StepKey, ToolDoc
+from rig.core.calls import JsonObject
+from rig.plugins.llama.decoding.decoder import Form
+from rig.plugins.llama.engine import LlamaCppModel
+from rig.plugins.llama.formats.base import Reading
+from rig.plugins.llama.formats.salvage import AnswerError
+from rig.plugins.llama.grammar.language import Language
+from rig.core.models import Request, StepKey, ToolDoc
 
 
 def validator(schema: JsonObject) -> Callable[[str], str | None]:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rig.tooltalk import TOOLTALK
+from rig.plugins.tooltalk_tools import TOOLTALK
 
 _BEFORE, _AFTER = "Tools:\n\n", "\n\nLocation:"
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from benchmarks.engine.work import Work
-from rig.calls import Json, JsonObject
-from rig.engine import EngineSettings
+from rig.core.calls import Json, JsonObject
+from rig.plugins.llama import EngineSettings
 
 
 @dataclass(frozen=True, slots=True)

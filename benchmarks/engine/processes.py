@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.engine.job import Job, Outcome
-from rig.calls import JsonObject
-from rig.errors import RigError
+from rig.core.calls import JsonObject
+from rig.core.errors import RigError
 
 _OPENMP = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
 
@@ -21,7 +21,7 @@ class Failed(Exception):
 def environment(cache: Path) -> dict[str, str]:
     """The same for every contestant: how OpenMP's threads wait, and an empty cache of rig's.
 
-    rig has threads spin for 2,000 rounds (`rig.engine`), so the others do too.
+    rig has threads spin for 2,000 rounds (`rig.plugins.llama`), so the others do too.
     """
     made = {**os.environ, "RIG_CACHE": str(cache)}
     if not any(name in made for name in _OPENMP):

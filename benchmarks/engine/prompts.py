@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from rig.calls import JsonObject
-from rig.errors import RigError
+from rig.core.calls import JsonObject
+from rig.core.errors import RigError
 
 FORMAT = "rig-bench-1"
 DEFAULT_MAX_TOKENS = 64

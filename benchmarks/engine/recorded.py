@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 import llama_cpp as C
 import numpy as np
 
-from rig.errors import RigError
+from rig.core.errors import RigError
 
 Operation: TypeAlias = list[Any]
 """["decode", tokens, positions, sequences of each token, whether logits are wanted of each token], or the

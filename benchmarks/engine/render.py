@@ -9,13 +9,13 @@ from benchmarks.engine import prompts as files
 from benchmarks.engine.external_prompts import rendered
 from benchmarks.engine.job import Job
 from benchmarks.engine.prompts import BenchPrompt
-from rig.calls import JsonObject
-from rig.engine.core.llama import LlamaModel
-from rig.engine.core.tokenizer import Tokenizer
-from rig.engine.engine import LlamaCppModel
-from rig.engine.grammar.language import BETWEEN_ITEMS, BETWEEN_KEY_AND_VALUE
-from rig.engine.loading import load
-from rig.errors import RigError
+from rig.core.calls import JsonObject
+from rig.plugins.llama.core.llama import LlamaModel
+from rig.plugins.llama.core.tokenizer import Tokenizer
+from rig.plugins.llama.engine import LlamaCppModel
+from rig.plugins.llama.grammar.language import BETWEEN_ITEMS, BETWEEN_KEY_AND_VALUE
+from rig.plugins.llama.loading import load
+from rig.core.errors import RigError
 
 
 def render(job: Job) -> JsonObject:

@@ -7,7 +7,7 @@ from benchmarks.engine.contestants import AGAIN, ENTRIES, FLOORS, PARALLEL, RIG
 from benchmarks.engine.job import Answer
 from benchmarks.engine.run import Benchmark
 from benchmarks.engine.spread import Spread
-from rig.errors import counted
+from rig.core.errors import counted
 
 HEADER = (
     "",

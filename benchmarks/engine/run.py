@@ -13,9 +13,9 @@ from benchmarks.engine.job import Job, Outcome
 from benchmarks.engine.prompts import BenchPrompt
 from benchmarks.engine.spread import Spread, ratios
 from benchmarks.engine.work import Work
-from rig.calls import Json, JsonObject
-from rig.errors import RigError
-from rig.meters import available_cores
+from rig.core.calls import Json, JsonObject
+from rig.core.errors import RigError
+from rig.core.meters import available_cores
 
 Notify = Callable[[str], None]
 
@@ -136,7 +136,7 @@ def bench(options: Options, notify: Notify) -> Benchmark:
 
 def _settle(options: Options, folder: Path) -> tuple[JsonObject, Job]:
     """The prompts ready in a file, and a job that says what the engine would decide by itself."""
-    from rig.engine.files.registry import resolve
+    from rig.plugins.llama.files.registry import resolve
 
     if options.model == "oracle":
         raise RigError("the oracle has no engine that could be measured; name a GGUF file or `smollm2-135m`")

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from statistics import median
 
-from rig.calls import JsonObject
+from rig.core.calls import JsonObject
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.engine.stopwatch import REST, Stopwatch, timed
-from rig.calls import JsonObject
-from rig.errors import RigError
-from rig.events import ArmFinished, ArmReady, Emit, Event, Speed
+from rig.core.calls import JsonObject
+from rig.core.errors import RigError
+from rig.core.events import ArmFinished, ArmReady, Emit, Event, Speed
 from rig.running.control import Control
 from rig.running.plan import Plan
 from rig.running.runner import run
@@ -19,17 +19,17 @@ def seams() -> dict[str, list[tuple[Any, str]]]:
     """The functions whose time is measured, by what their time goes into."""
     import llama_cpp
 
-    from rig import plugins
-    from rig.engine.core.template import ChatTemplate
-    from rig.engine.core.tokenizer import Tokenizer
-    from rig.engine.decoding.sampler import Sampler
-    from rig.engine.grammar.language import FreeConstraint, FreeGrammar
-    from rig.engine.grammar.llguidance import LLGuidanceConstraint, LLGuidanceGrammar
-    from rig.engine.prompt import PromptBuilder
-    from rig.methods.tooltalk.method import ToolTalkEpisode
+    from rig.core import registry
+    from rig.plugins.llama.core.template import ChatTemplate
+    from rig.plugins.llama.core.tokenizer import Tokenizer
+    from rig.plugins.llama.decoding.sampler import Sampler
+    from rig.plugins.llama.grammar.language import FreeConstraint, FreeGrammar
+    from rig.plugins.llama.grammar.llguidance import LLGuidanceConstraint, LLGuidanceGrammar
+    from rig.plugins.llama.prompt import PromptBuilder
+    from rig.plugins.tooltalk.method import ToolTalkEpisode
     from rig.scoring import Grader, Matching
     from rig.store import RunWriter
-    from rig.toolbox.toolbox import Simulator
+    from rig.world.toolbox import Simulator
 
     def all_of(owner: Any, *names: str) -> list[tuple[Any, str]]:
         return [(owner, name) for name in names]
@@ -57,7 +57,7 @@ def seams() -> dict[str, list[tuple[Any, str]]]:
         "tokenising": all_of(Tokenizer, "template", "content", "piece"),
         "templates": [*all_of(ChatTemplate, "render"), *all_of(PromptBuilder, "build")],
         "reading answers": [
-            seam for form in plugins.registered().formats.values() for seam in all_of(form, "read")
+            seam for form in registry.registered().formats.values() for seam in all_of(form, "read")
         ],
         "world": all_of(Simulator, "start", "snapshot", "restore", "execute"),
         "scoring": [

@@ -6,14 +6,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from rig.calls import JsonObject
-from rig.errors import RigError
-from rig.methods.tooltalk.conversations import Conversation, load_directory
-from rig.methods.tooltalk.method import METHOD
-from rig.methods.tooltalk.prompt import INSTRUCTIONS, ToolTalkSettings, call_message, context, offered_tools
-from rig.models import Message, ReplyMessage, Request, StepKey, UserMessage
-from rig.paths import CONVERSATIONS
-from rig.tasks import select
+from rig.core.calls import JsonObject
+from rig.core.errors import RigError
+from rig.plugins.tooltalk.conversations import Conversation, load_directory
+from rig.plugins.tooltalk.method import METHOD
+from rig.plugins.tooltalk.prompt import INSTRUCTIONS, ToolTalkSettings, call_message, context, offered_tools
+from rig.core.models import Message, ReplyMessage, Request, StepKey, UserMessage
+from rig.core.paths import CONVERSATIONS
+from rig.core.tasks import select
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
-from rig.scoring.texts import Band, judge
-from rig.toolbox.spec import Text
-from rig.tooltalk.world import KINDS
+from rig.plugins.text.judge import Band, judge
+from rig.world.spec import Text
+from rig.plugins.tooltalk_tools.world import KINDS
 
 HERE = Path(__file__).resolve().parent
 KEPT_OUT = ("fresh/3", "fresh/4")

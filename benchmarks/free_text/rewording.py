@@ -4,7 +4,7 @@ import random
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from rig.reading.lexicon import vocabulary
+from rig.plugins.text.reading.lexicon import vocabulary
 
 Change = Callable[[str, random.Random], str | None]
 

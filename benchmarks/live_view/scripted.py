@@ -13,12 +13,12 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from rig.calls import without_token
-from rig.displays.base import Display, NoDisplay
-from rig.events import ConversationFinished, Emit, Event
+from rig.core.calls import without_token
+from rig.show.base import Display, NoDisplay
+from rig.core.events import ConversationFinished, Emit, Event
 from rig.methods.scripted import Scripted, called, replied
-from rig.methods.tooltalk.conversations import Conversation
-from rig.models import Notify, Prediction, Request
+from rig.plugins.tooltalk.conversations import Conversation
+from rig.core.models import Notify, Prediction, Request
 from rig.running.control import Control
 from rig.running.plan import Arm
 from rig.running.planning import Options, plan

@@ -23,7 +23,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support")]
 from fault_proxy import BROKEN, IN, ONE_INDEX, OUT, STREAMED  # noqa: E402
 from real_servers import fault_proxy, llama_server  # noqa: E402
 
-from rig.serving import FAITHFUL  # noqa: E402
+from rig.plugins.served import FAITHFUL  # noqa: E402
 from rig.store import Runs  # noqa: E402
 
 KINDS = {

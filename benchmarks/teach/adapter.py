@@ -1,4 +1,4 @@
-"""An adapter as llama.cpp's GGUF; `rig.tuning.merging` reads it, and merges it into a model."""
+"""An adapter as llama.cpp's GGUF; `rig.plugins.tune.merging` reads it, and merges it into a model."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import gguf
 import numpy as np
 
-from rig.tuning.merging import Floats
+from rig.plugins.tune.merging import Floats
 
 Pairs = Mapping[str, tuple[Floats, Floats]]
 """For the weight of a layer, by its name: a [rank, inputs] and b [outputs, rank]."""

@@ -13,8 +13,8 @@ from random import Random
 from benchmarks.teach.scenes import accounts, alarms, calendar, chat, hints, mail, reminders, several, weather
 from benchmarks.teach.talk import Talk
 from benchmarks.teach.worlds import things
-from rig.authoring.draft import ToolRefusal
-from rig.methods.tooltalk.conversations import Conversation
+from rig.plugins.author.draft import ToolRefusal
+from rig.plugins.tooltalk.conversations import Conversation
 
 Scene = Callable[[Talk], None]
 Weighted = Sequence[tuple[Scene, float]]

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from rig.errors import RigError
+from rig.core.errors import RigError
 
 
 @dataclass(frozen=True, slots=True)

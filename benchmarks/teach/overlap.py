@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.teach.generate import conversations
-from rig.authoring.overlap import RUN, files, names, runs
-from rig.methods.tooltalk.conversations import Conversation
+from rig.plugins.author.overlap import RUN, files, names, runs
+from rig.plugins.tooltalk.conversations import Conversation
 
 ROOT = Path(__file__).resolve().parents[2]
 HELD_BACK = ROOT / "benchmarks" / "teach" / "held_back"

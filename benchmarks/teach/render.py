@@ -8,18 +8,18 @@ from pathlib import Path
 
 from benchmarks.teach.generate import conversations
 from benchmarks.teach.lessons import Lesson, Lessons, Wanted
-from rig.calls import Call
-from rig.engine.core.llama import LlamaModel
-from rig.engine.core.settings import EngineSettings
-from rig.engine.core.template import ChatTemplate
-from rig.engine.core.tokenizer import Tokenizer
-from rig.engine.files.info import inspect
-from rig.engine.formats.base import RigFormat
-from rig.engine.formats.form import choose
-from rig.engine.prompt import PromptBuilder
-from rig.methods.tooltalk.conversations import Conversation
-from rig.methods.tooltalk.prompt import ToolTalkSettings, call_message, opening
-from rig.models import CallMessage, Message, ReplyMessage, UserMessage
+from rig.core.calls import Call
+from rig.plugins.llama.core.llama import LlamaModel
+from rig.plugins.llama.core.settings import EngineSettings
+from rig.plugins.llama.core.template import ChatTemplate
+from rig.plugins.llama.core.tokenizer import Tokenizer
+from rig.plugins.llama.files.info import inspect
+from rig.plugins.llama.formats.base import RigFormat
+from rig.plugins.llama.formats.form import choose
+from rig.plugins.llama.prompt import PromptBuilder
+from rig.plugins.tooltalk.conversations import Conversation
+from rig.plugins.tooltalk.prompt import ToolTalkSettings, call_message, opening
+from rig.core.models import CallMessage, Message, ReplyMessage, UserMessage
 
 HELD_OUT_SEED = 1_000_003
 """Conversations of this seed are never trained on; the loss on them is the held-out loss."""

@@ -5,7 +5,7 @@ from datetime import date, datetime, time, timedelta
 from random import Random
 
 from benchmarks.teach import words
-from rig.authoring.speech import capital, expand, neat
+from rig.plugins.author.speech import capital, expand, neat
 
 TAIL = (
     "[|||||, please|, thanks| if possible|, that's best|, that suits me|, i think|, i'm afraid|, alas|, ugh"

@@ -7,12 +7,12 @@ from typing import Any
 
 from benchmarks.teach import words
 from benchmarks.teach.worlds import Person, Things
-from rig.authoring.draft import ConversationDraft
-from rig.authoring.speech import capital, expand
-from rig.calls import Call, Json, JsonObject
-from rig.methods.tooltalk.conversations import Conversation, Metadata, Turn, User
-from rig.toolbox import Simulator
-from rig.tooltalk import TOOLTALK
+from rig.plugins.author.draft import ConversationDraft
+from rig.plugins.author.speech import capital, expand
+from rig.core.calls import Call, Json, JsonObject
+from rig.plugins.tooltalk.conversations import Conversation, Metadata, Turn, User
+from rig.world import Simulator
+from rig.plugins.tooltalk_tools import TOOLTALK
 
 TOKEN = "session-of-the-user"
 

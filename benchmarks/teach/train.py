@@ -23,7 +23,7 @@ from torch.nn import functional as F
 from benchmarks.teach.adapter import write_adapter
 from benchmarks.teach.lessons import Lesson, Lessons, Wanted, batches, load, save
 from benchmarks.teach.llama import KeysValues, Llama, read_model
-from rig.tuning.merging import read_pairs
+from rig.plugins.tune.merging import read_pairs
 
 PART = 256
 """So many tokens of the prefix go through the model at once."""

@@ -6,10 +6,10 @@ from random import Random
 
 from benchmarks.teach import words
 from benchmarks.teach.speech import note
-from rig.authoring.speech import capital, expand, neat
-from rig.calls import JsonObject
-from rig.tooltalk.seeds import fill
-from rig.tooltalk.world import World
+from rig.plugins.author.speech import capital, expand, neat
+from rig.core.calls import JsonObject
+from rig.plugins.tooltalk_tools.seeds import fill
+from rig.plugins.tooltalk_tools.world import World
 
 STAMP = "%Y-%m-%d %H:%M:%S"
 MONTHS = tuple(f"{date(2000, month, 1):%B}" for month in range(1, 13))

@@ -9,12 +9,15 @@ from contextlib import suppress
 
 import click
 
-from rig import __version__, opening, plugins, progress
+from rig import __version__
+from rig.core import opening
+from rig.core import registry
+from rig.core import progress
 from rig.cli.output import open_standard_streams, printable, shortened, show_progress, unbroken_output
 from rig.cli.verbs import HELP_NAMES, Verb, Verbs
-from rig.config import set_own_places
-from rig.displays import signs
-from rig.errors import RigError, RigWarning
+from rig.config.files import set_own_places
+from rig.show import signs
+from rig.core.errors import RigError, RigWarning
 
 VERBS = {
     "run": Verb("rig.cli.run", "Evaluate one or more models.", "Play"),
@@ -94,10 +97,10 @@ class _Rig(Verbs):
             groups.setdefault(verbs.attribute(name, "group"), []).append(name)
         return groups
 
-    def _registered(self) -> plugins.Tenants:
+    def _registered(self) -> registry.Tenants:
         with suppress(RigError):
             set_own_places()
-        return plugins.registered().verbs
+        return registry.registered().verbs
 
 
 def _use_plugins(context: click.Context, parameter: click.Parameter, places: tuple[str, ...]) -> None:

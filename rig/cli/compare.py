@@ -26,10 +26,10 @@ from rig.cli.options import (
 from rig.cli.output import form_of, paint, print_json, print_table, printable, say, terminal_width
 from rig.cli.runs import print_cautions, print_tables
 from rig.cli.verbs import argument, option, verb
-from rig.displays.texts import measured, out_of
-from rig.errors import RigError, counted
-from rig.files import write
-from rig.paths import real
+from rig.show.texts import measured, out_of
+from rig.core.errors import RigError, counted
+from rig.core.files import write
+from rig.core.paths import real
 
 if TYPE_CHECKING:
     from rig.compare.arms import ComparisonOptions
@@ -161,7 +161,7 @@ def command(
     from rig.compare.compare import compare
     from rig.compare.sequential import SequentialComparison, compare_sequentially
     from rig.compare.verdict import Decision
-    from rig.displays.compare import looks_text
+    from rig.show.compare import looks_text
     from rig.store import Runs
 
     limit = deciding.limit(question.loss)
@@ -216,8 +216,8 @@ def command(
 
 
 def _say_comparison(comparison: Comparison, deciding: DecisionOptions) -> None:
-    from rig.displays.card import opening
-    from rig.displays.compare import curves_text, statistics_text
+    from rig.show.card import opening
+    from rig.show.compare import curves_text, statistics_text
 
     width = terminal_width()
     if deciding.curve:
@@ -262,8 +262,8 @@ def report(
       rig report latest --format md             Markdown, for a pull request
     """  # noqa: D301 - for click
     from rig.compare.compare import uncollected
-    from rig.displays.card import headline, sentences
-    from rig.report import FORMATS, gather, render
+    from rig.show.card import headline, sentences
+    from rig.plugins.report import FORMATS, gather, render
     from rig.store import Runs
 
     if opened and output is None:
@@ -321,8 +321,8 @@ def rank(
     """
     from rig.compare import leaderboard
     from rig.compare.leaks import leak_text
-    from rig.displays.compare import with_interval
-    from rig.judging import toolbench_paper
+    from rig.show.compare import with_interval
+    from rig.plugins.judging import toolbench_paper
     from rig.store import Runs
 
     if file is not None:
@@ -370,7 +370,7 @@ def rank(
 
 
 def _print_file(file: Path, *, as_json: bool) -> None:
-    from rig.judging import toolbench_paper
+    from rig.plugins.judging import toolbench_paper
 
     rows = toolbench_paper().leaderboard(file)
     if as_json:
@@ -409,9 +409,9 @@ def history_of_model(model: str = MODEL, *, runs: Path = STORE, as_json: bool = 
     """
     from rig.compare import leaderboard
     from rig.compare.leaks import leak_text
-    from rig.engine.files.caches import sha256_of
-    from rig.engine.files.info import inspect
-    from rig.engine.files.registry import resolve
+    from rig.plugins.llama.files.caches import sha256_of
+    from rig.plugins.llama.files.info import inspect
+    from rig.plugins.llama.files.registry import resolve
     from rig.store import Runs
 
     sha256 = model

@@ -13,13 +13,13 @@ from typing import Any
 
 import click
 
-from rig.calls import JsonObject
+from rig.core.calls import JsonObject
 from rig.cli.options import AS_JSON
 from rig.cli.output import print_json, print_table
 from rig.cli.verbs import HELP_NAMES, Verbs, argument, verb
-from rig.config import AT, KEYS, PLACES, Setting, own_keys, read_settings, set_places
-from rig.errors import RigError, did_you_mean
-from rig.paths import cache_directory, config_files, models_directory, runs_file
+from rig.config.files import AT, KEYS, PLACES, Setting, own_keys, read_settings, set_places
+from rig.core.errors import RigError, did_you_mean
+from rig.core.paths import cache_directory, config_files, models_directory, runs_file
 
 _HEADER = ("setting", "value", "from")
 _OF_FOLDERS = {

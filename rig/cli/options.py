@@ -1,4 +1,4 @@
-"""Options of verbs: those of the table (`rig.options`) as click takes them, and those that verbs share.
+"""Options of verbs: those of the table (`rig.config.options`) as click takes them, and those that verbs share.
 
 They include the shell completion of models, runs and conversations, which offers nothing after a fault.
 """
@@ -14,12 +14,14 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from rig import displays, opening, plugins
+from rig import show
+from rig.core import opening
+from rig.core import registry
 from rig.cli.verbs import OTHERS, GroupedOption, argument, option
-from rig.errors import RigError
-from rig.option import GROUPS, SERVERS, Option
-from rig.options import TABLE
-from rig.paths import runs_file
+from rig.core.errors import RigError
+from rig.config.option import GROUPS, SERVERS, Option
+from rig.config.options import TABLE
+from rig.core.paths import runs_file
 
 if TYPE_CHECKING:
     from rig.store import Runs
@@ -29,7 +31,7 @@ def complete_model_files(
     context: click.Context, parameter: click.Parameter, typed: str, others: Sequence[str] = ()
 ) -> list[CompletionItem]:
     """Complete registry names, files in the models directory, `others`, or any path."""
-    from rig.engine.files.registry import known_names
+    from rig.plugins.llama.files.registry import known_names
 
     names: list[str] = []
     with suppress(RigError):
@@ -60,7 +62,7 @@ def complete_conversations(context: click.Context, parameter: click.Parameter, t
 
 def complete_suites(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
     """Complete the suites that come with rig and with plugins, or any path."""
-    tenants = plugins.registered()
+    tenants = registry.registered()
     shipped = [name for method in tenants.methods for name in tenants.methods.attribute(method, "shipped")]
     return _names_or_path((*shipped, *tenants.suites, "all"), typed)
 
@@ -69,12 +71,12 @@ def complete_toolboxes(
     context: click.Context, parameter: click.Parameter, typed: str
 ) -> list[CompletionItem]:
     """Complete the installed toolboxes, or any path."""
-    return _names_or_path(plugins.registered().toolboxes, typed)
+    return _names_or_path(registry.registered().toolboxes, typed)
 
 
 def complete_methods(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
     """Complete the registered methods."""
-    return [CompletionItem(name) for name in plugins.registered().methods if name.startswith(typed)]
+    return [CompletionItem(name) for name in registry.registered().methods if name.startswith(typed)]
 
 
 def _names_or_path(names: Iterable[str], typed: str) -> list[CompletionItem]:
@@ -244,7 +246,7 @@ class _DisplayName(click.Choice[str]):
 
     @property
     def choices(self) -> tuple[str, ...]:  # type: ignore[override]
-        return displays.names()
+        return show.names()
 
 
 RUN = argument(shell_complete=complete_runs)
@@ -317,7 +319,7 @@ class RolesCommand(Grouped):
     @staticmethod
     def roles() -> tuple[str, ...]:
         """Return the roles."""
-        tenants = plugins.registered().methods
+        tenants = registry.registered().methods
         return tuple(dict.fromkeys(role for name in tenants for role in tenants.attribute(name, "roles")[1:]))
 
     def get_params(self, context: click.Context) -> list[click.Parameter]:
@@ -340,7 +342,7 @@ class RolesCommand(Grouped):
 
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_options(context, formatter)
-        tenants = plugins.registered().methods
+        tenants = registry.registered().methods
         rows = [
             (f"{own.name}={own.default}", f"{name}: {own.help}{_MARK if own.several else ''}")
             for name in tenants

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar, cast
 
 import click
 
-from rig.displays.table import cells
-from rig.displays.texts import printable as printable
-from rig.errors import RigError
+from rig.show.table import cells
+from rig.show.texts import printable as printable
+from rig.core.errors import RigError
 
 if TYPE_CHECKING:
-    from rig.calls import Json
+    from rig.core.calls import Json
 
 AnyForm = TypeVar("AnyForm", bound=str)
 
@@ -134,7 +134,7 @@ def paint(lines: Iterable[Iterable[tuple[str, str]]]) -> None:
 
 def print_json(value: "Json") -> None:
     """Print one JSON value, indented, on stdout. As it is ASCII, no text in it can control a terminal."""
-    from rig.files import json_text
+    from rig.core.files import json_text
 
     click.echo(json_text(value, indent=2))
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rig.calls import JsonObject
+from rig.core.calls import JsonObject
 from rig.cli import options as shared
 from rig.cli.output import print_facts, print_json, say
 from rig.cli.run import options_of
 from rig.cli.verbs import argument, option, verb
-from rig.displays.texts import clock_time, percent
-from rig.errors import RigError, counted
-from rig.metrics import ALPHA, ASSUMED, POWER
+from rig.show.texts import clock_time, percent
+from rig.core.errors import RigError, counted
+from rig.core.metrics import ALPHA, ASSUMED, POWER
 
 if TYPE_CHECKING:
     from rig.compare.planned import KnownSpread, VerdictPlan
@@ -108,7 +108,7 @@ def command(
 def _known(todo: Plan, flips: float | None, like: str | None, store: Path) -> KnownSpread:
     """Return the spread of flips, and its source."""
     from rig.compare.planned import KnownSpread, earlier_spread
-    from rig.rates.power import Spread
+    from rig.stats.power import Spread
     from rig.store import Runs
 
     if flips is not None:
@@ -143,7 +143,7 @@ def _times(todo: Plan, verdict: VerdictPlan, paces: Sequence[ArmPace]) -> JsonOb
 
 def _facts(verdict: VerdictPlan, times: JsonObject, paces: Sequence[ArmPace]) -> dict[str, str]:
     """Return the plan in words, by title."""
-    from rig.rates.power import MOST
+    from rig.stats.power import MOST
 
     loss, often = counted(100 * verdict.loss, "point"), f"in {100 * verdict.power:g}% of cases"
     at_hand = counted(verdict.conversations, "conversation")

@@ -14,21 +14,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rig import displays, running
+from rig import running
+from rig import show
 from rig.cli import INTERRUPTED
 from rig.cli import options as shared
 from rig.cli.options import OUTPUT, Network, complete_runs
 from rig.cli.output import print_json, say, say_failures, terminal_width
 from rig.cli.verbs import argument, option, verb
-from rig.displays import is_terminal
-from rig.displays.table import Row
-from rig.displays.texts import headline, printable
-from rig.errors import RigError
-from rig.files import json_text
+from rig.show import is_terminal
+from rig.show.table import Row
+from rig.show.texts import headline, printable
+from rig.core.errors import RigError
+from rig.core.files import json_text
 
 if TYPE_CHECKING:
     from rig.compare.noise import Noise
-    from rig.events import Event
+    from rig.core.events import Event
     from rig.running import RunEnd
     from rig.running.plan import Plan
     from rig.store import StoredRun
@@ -46,7 +47,7 @@ class Notifier:
     """Shows in a terminal's title (stderr) how far a run is, and tells the user when it has ended."""
 
     def __init__(self, *, bell: bool = True, command: str | None = None) -> None:
-        from rig.displays.progress import Progress
+        from rig.show.progress import Progress
 
         self._bell = bell
         self._command = command
@@ -177,7 +178,7 @@ def command(
       rig run a.gguf --toolbox my-tools             your own tools and conversations
       rig run a.gguf http://127.0.0.1:8080          a file, and the same file behind a server
     """  # noqa: D301 - for click
-    from rig.displays.card import ending
+    from rig.show.card import ending
     from rig.running.planning import Options, elsewhere, plan, plan_resume
 
     name = playing.name
@@ -201,7 +202,7 @@ def command(
     if where is not None:
         todo = elsewhere(todo, where)
     ended = show_run(todo, playing.display, as_json=as_json, playing=playing)
-    is_told = displays.is_watched(playing.display) and not as_json
+    is_told = show.is_watched(playing.display) and not as_json
     text = ending(ended.run, playing.runs, terminal_width(), full=full) if is_told else ""
     print_end(ended, playing.runs, text, as_json=as_json)
     return exit_code(*ended)
@@ -212,7 +213,7 @@ def print_end(ended: RunEnd, store: Path, text: str, *, as_json: bool, **more: A
 
     Without a text, stderr gets the place of a run that was stopped.
     """
-    from rig.displays.summary import whereabouts
+    from rig.show.summary import whereabouts
 
     stored = ended.run
     if as_json:
@@ -240,8 +241,8 @@ def show_run(todo: Plan, display: str, *, as_json: bool, playing: Playing | None
     """
     notifier = Notifier(bell=playing.bell, command=playing.notify) if playing else Notifier(bell=False)
 
-    view = displays.choose(display, sys.stderr if as_json else sys.stdout)
-    with notifier.titles(is_wanted=displays.is_watched(display)):
+    view = show.choose(display, sys.stderr if as_json else sys.stdout)
+    with notifier.titles(is_wanted=show.is_watched(display)):
         ended = running.run(todo, view, (notifier.tell,))
     if wrong := notifier.ended(ended.run):
         say(f"rig: {wrong}", err=True)
@@ -281,7 +282,7 @@ def noise(
     """
     from rig.compare.arms import choose
     from rig.compare.noise import noise_between
-    from rig.displays.summary import whereabouts
+    from rig.show.summary import whereabouts
     from rig.running.planning import Options, plan
     from rig.store import Runs
 
@@ -317,7 +318,7 @@ def noise(
 
 
 def _noise_text(stored: StoredRun, noises: list[Noise], alpha: float) -> str:
-    from rig.displays.compare import estimate, table
+    from rig.show.compare import estimate, table
 
     shares = {
         "predictions with another text": [noise.steps for noise in noises],

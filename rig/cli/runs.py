@@ -15,23 +15,23 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rig import displays
-from rig.calls import JsonObject
+from rig import show as displays
+from rig.core.calls import JsonObject
 from rig.cli import INTERRUPTED
 from rig.cli import options as shared
 from rig.cli.options import AS_JSON, STORE
 from rig.cli.output import print_json, print_table, say, terminal_width
 from rig.cli.verbs import argument, option, verb
 from rig.compare.groups import By
-from rig.displays.texts import headline, measured, out_of
-from rig.errors import RigError
-from rig.files import json_text
-from rig.paths import DEMO
-from rig.replay.player import SLOWEST
+from rig.show.texts import headline, measured, out_of
+from rig.core.errors import RigError
+from rig.core.files import json_text
+from rig.core.paths import DEMO
+from rig.plugins.replay.player import SLOWEST
 
 if TYPE_CHECKING:
     from rig.store import Cell, Runs, StoredRun, StoredScore
-    from rig.tables import Table
+    from rig.core.tables import Table
 
 
 @verb()
@@ -128,7 +128,7 @@ def print_scores(run: StoredRun, scores: list[StoredScore]) -> None:
 
 def print_tables(tables: Sequence[Table], of: JsonObject, *, as_json: bool) -> None:
     """Print the tables of a method's paper, as Markdown, or as JSON together with `of`."""
-    from rig.displays.compare import tables_markdown
+    from rig.show.compare import tables_markdown
 
     if as_json:
         print_json({**of, "tables": [table.as_json() for table in tables]})
@@ -158,8 +158,8 @@ def show(
     """
     from rig.compare.groups import groups_of
     from rig.compare.leaderboard import published
-    from rig.displays.compare import groups_text
-    from rig.displays.summary import unclear_notes
+    from rig.show.compare import groups_text
+    from rig.show.summary import unclear_notes
     from rig.store import Runs
 
     if tables and conversation is not None:
@@ -189,7 +189,7 @@ def show(
 
 
 def _run_json(stored: Runs, run: StoredRun) -> JsonObject:
-    from rig.displays.summary import repeated_arms
+    from rig.show.summary import repeated_arms
 
     arms = [{**arm.as_json(run.declaration), "fingerprint": arm.fingerprint} for arm in run.arms]
     for arm, repeated in zip(arms, repeated_arms(run, stored.each_cell(run)), strict=False):
@@ -230,8 +230,8 @@ _READ_AT_ONCE = 2_000
 
 def _show_run(stored: Runs, run: StoredRun) -> None:
     from rig.compare.groups import groups_of
-    from rig.displays.compare import groups_text
-    from rig.displays.summary import repeated_arms, summary, whereabouts
+    from rig.show.compare import groups_text
+    from rig.show.summary import repeated_arms, summary, whereabouts
 
     name = f" ({run.name})" if run.name else ""
     say(f"run {run.id}{name}, {run.created.astimezone():%Y-%m-%d %H:%M}, {run.state}")
@@ -261,9 +261,9 @@ def _show_conversation(
     stored: Runs, run: StoredRun, conversation: str, arms: tuple[str, ...], *, as_json: bool, diff: bool
 ) -> None:
     # Listing runs starts faster without the graders that these load.
-    from rig.displays.transcript import transcript_json, transcript_text
-    from rig.rescore.reexecute import effects_of
-    from rig.rescore.setups import places_of_path
+    from rig.show.transcript import transcript_json, transcript_text
+    from rig.plugins.rescore.reexecute import effects_of
+    from rig.plugins.rescore.setups import places_of_path
 
     wanted = {run.arm(name).position for name in arms}
     transcripts = [
@@ -286,7 +286,7 @@ def _show_conversation(
 
 def _state(run: StoredRun, cell: Cell) -> str:
     """Return in a few words how a conversation went."""
-    from rig.displays.steps import ended
+    from rig.show.steps import ended
 
     errors = "".join(f", {count} {kind}" for kind, count in cell.errors.items())
     if cell.counts is None:
@@ -358,8 +358,8 @@ def tell(
 
     Returns the exit code.
     """
-    from rig.displays.card import ending
-    from rig.replay.player import Player
+    from rig.show.card import ending
+    from rig.plugins.replay.player import Player
     from rig.store import Runs
 
     stream = sys.stderr if as_json else sys.stdout
@@ -417,7 +417,7 @@ def tour() -> None:
 
     You need a terminal, but no model. The run is not added to your own.
     """
-    from rig.replay.player import Player
+    from rig.plugins.replay.player import Player
 
     if displays.resolve("auto", sys.stdout) != "tui":
         raise RigError("rig tour needs a terminal that keys can be pressed in; `rig docs run` lists them")

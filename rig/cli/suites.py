@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rig import plugins
-from rig.calls import JsonObject
+from rig.core import registry
+from rig.core.calls import JsonObject
 from rig.cli.options import AS_JSON, json_option
 from rig.cli.output import print_json, print_table, say
 from rig.cli.verbs import Verbs, argument, option, verb
-from rig.displays.table import one_line
-from rig.errors import RigError, counted
-from rig.files import json_text, write
-from rig.opening import COMMAND
+from rig.show.table import one_line
+from rig.core.errors import RigError, counted
+from rig.core.files import json_text, write
+from rig.core.opening import COMMAND
 
 if TYPE_CHECKING:
     from rig.methods.base import Checked
-    from rig.toolbox.listing import ToolDeclaration
-    from rig.toolbox.spec import Tool
-    from rig.toolbox.toolbox import Toolbox
+    from rig.world.listing import ToolDeclaration
+    from rig.world.spec import Tool
+    from rig.world.toolbox import Toolbox
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 _NETWORK = option("Let MCP servers use your network.")
@@ -58,7 +58,7 @@ def list_(*, as_json: bool = AS_JSON) -> None:
         (name, method.name, len(method.load(place)), str(place))
         for name, (method, place) in methods.suites().items()
     ]
-    about = plugins.registered().suites.attribute
+    about = registry.registered().suites.attribute
     suites = methods.made_suites()
     rows += [(name, about(name, "method"), about(name, "size"), "made when used") for name in suites]
     if as_json:
@@ -96,7 +96,7 @@ def new(
 
     Try it with `rig run oracle --toolbox NAME`. `rig docs your-own` explains the next steps.
     """
-    from rig.toolbox.listing import read_listing, write_listing
+    from rig.world.listing import read_listing, write_listing
 
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise RigError(f"{folder}: already exists; give a new name")
@@ -138,8 +138,8 @@ def check(
     there are any.
     """
     from rig import methods
-    from rig.schemes import ServerUse
-    from rig.toolbox.folder import find_toolbox
+    from rig.config.schemes import ServerUse
+    from rig.world.folder import find_toolbox
 
     box = None if toolbox is None else find_toolbox(toolbox, ServerUse("live", server_network))
     if directory is None and box is not None:
@@ -168,8 +168,8 @@ def check(
 
 def _unwritable(report: Checked) -> Iterator[str]:
     """Yield a line on each true call that a schema allows and no model can write that a grammar holds."""
-    from rig.engine.grammar.schema import narrow
-    from rig.toolbox.schemas import faults, fits, with_nulls_absent
+    from rig.plugins.llama.grammar.schema import narrow
+    from rig.world.schemas import faults, fits, with_nulls_absent
 
     for place, call, schema in report.true_calls:
         if not isinstance(call.arguments, dict):
@@ -228,11 +228,11 @@ def list_tools(
 
     rig runs the code in DIR, and starts the server of mcp:COMMAND.
     """
-    from rig.schemes import ServerUse
-    from rig.toolbox.folder import find_toolbox
+    from rig.config.schemes import ServerUse
+    from rig.world.folder import find_toolbox
 
     use = ServerUse("live", server_network)
-    boxes = [find_toolbox(name, use) for name in toolboxes or plugins.registered().toolboxes]
+    boxes = [find_toolbox(name, use) for name in toolboxes or registry.registered().toolboxes]
     if as_json:
         print_json(
             [
@@ -269,11 +269,11 @@ def tool_info(
 
     rig runs the code in DIR, and starts the server of mcp:COMMAND.
     """
-    from rig.engine.formats.base import declarations_in_words
-    from rig.schemes import ServerUse
-    from rig.toolbox.folder import files_of, find_toolbox, holds_code, holds_toolbox
-    from rig.toolbox.isolation import confinement
-    from rig.toolbox.servers import servers_of
+    from rig.plugins.llama.formats.base import declarations_in_words
+    from rig.config.schemes import ServerUse
+    from rig.world.folder import files_of, find_toolbox, holds_code, holds_toolbox
+    from rig.plugins.mcp.isolation import confinement
+    from rig.plugins.mcp.servers import servers_of
 
     box = find_toolbox(toolbox, ServerUse("live", server_network))
     docs = box.docs(tools or None)
@@ -308,9 +308,9 @@ def check_tools(toolbox: str = argument("NAME|DIR")) -> int:
     model to. Calls are judged by a tool's whole schema in any case. rig runs the code in DIR. `rig check`
     also makes the calls of its conversations.
     """
-    from rig.engine.grammar.schema import narrow
-    from rig.toolbox.folder import LISTING, find_toolbox
-    from rig.toolbox.listing import read_listing
+    from rig.plugins.llama.grammar.schema import narrow
+    from rig.world.folder import LISTING, find_toolbox
+    from rig.world.listing import read_listing
 
     box, place = find_toolbox(toolbox), Path(toolbox)
     where = f"{place}: " if place.exists() else ""
@@ -348,10 +348,10 @@ def import_(
     rig starts the server of mcp:COMMAND. With --output, it also writes mcp.json, and copies the files and
     folders that the command names, which the server then works on instead of yours.
     """
-    from rig.schemes import ServerUse
-    from rig.toolbox.folder import LISTING
-    from rig.toolbox.listing import UNSAID, Listing, read_listing, write_listing
-    from rig.toolbox.servers import imported
+    from rig.config.schemes import ServerUse
+    from rig.world.folder import LISTING
+    from rig.world.listing import UNSAID, Listing, read_listing, write_listing
+    from rig.plugins.mcp.servers import imported
 
     tools: list[ToolDeclaration] = []
     if file.startswith(COMMAND):
@@ -396,10 +396,10 @@ def record(
     rig starts the servers, and plays the conversations as `rig check` does. `--servers replay` then answers
     without a server. Values of the servers' environment are left out.
     """
-    from rig.schemes import ServerUse
-    from rig.toolbox.cassette import from_log
-    from rig.toolbox.folder import find_toolbox
-    from rig.toolbox.servers import CASSETTE, record_into, servers_of
+    from rig.config.schemes import ServerUse
+    from rig.plugins.mcp.cassette import from_log
+    from rig.world.folder import find_toolbox
+    from rig.plugins.mcp.servers import CASSETTE, record_into, servers_of
 
     use = ServerUse("live", server_network, redact)
     box = find_toolbox(str(folder), use)
@@ -423,7 +423,7 @@ def _kind(tool: Tool | ToolDeclaration) -> str:
 
 
 def _rule(how: object) -> str:
-    from rig.toolbox.rules import Rule
+    from rig.world.rules import Rule
 
     return how.name if isinstance(how, Rule) else str(getattr(how, "name", how)).lower()
 

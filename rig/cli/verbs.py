@@ -21,8 +21,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from rig.cli.sources import settle
-from rig.errors import RigError, did_you_mean
-from rig.option import value_type
+from rig.core.errors import RigError, did_you_mean
+from rig.config.option import value_type
 
 HELP_NAMES = ("-h", "--help")
 """The help options of every verb. click caches them, so a context without them would spoil a command."""

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from rig.compare.leaks import leak_text, leaks_of
 from rig.compare.settings import ArmSettings, Factor, factors, grader_differences
-from rig.errors import RigError, did_you_mean
-from rig.metrics import UNPLAYED, Counts, Declaration, Metric, Remark
-from rig.rates.rates import RESAMPLES, SEED
-from rig.rates.sequential import OutcomeBounds
+from rig.core.errors import RigError, did_you_mean
+from rig.core.metrics import UNPLAYED, Counts, Declaration, Metric, Remark
+from rig.stats.rates import RESAMPLES, SEED
+from rig.stats.sequential import OutcomeBounds
 from rig.store import FITS, GraderInfo, Runs, ScoredCell, StoredArm, StoredRun
-from rig.tasks import Task
+from rig.core.tasks import Task
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from html import escape
 from typing import TypeAlias
 
-from rig.metrics import Metric
-from rig.rates import Estimate
-from rig.rates.paired import RateDifference
+from rig.core.metrics import Metric
+from rig.stats import Estimate
+from rig.stats.paired import RateDifference
 
 Table: TypeAlias = Sequence[Sequence[str]]
 """A table's header and its rows."""

@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from rig.calls import ByName, JsonObject
+from rig.core.calls import ByName, JsonObject
 from rig.compare.arms import ChosenArm, ScoredArm
-from rig.errors import counted
-from rig.levels import curves_of, level_name
-from rig.metrics import Declaration
-from rig.options import TABLE
-from rig.rates import Estimate, Tallied
-from rig.rates.breaking import Break, BreakTest, Outcomes, differences
-from rig.rates.sequential import Evidence, LossTest, OutcomeBounds
+from rig.core.errors import counted
+from rig.stats.levels import curves_of, level_name
+from rig.core.metrics import Declaration
+from rig.config.options import TABLE
+from rig.stats import Estimate, Tallied
+from rig.stats.breaking import Break, BreakTest, Outcomes, differences
+from rig.stats.sequential import Evidence, LossTest, OutcomeBounds
 from rig.store import StoredRun
-from rig.tasks import in_random_order
+from rig.core.tasks import in_random_order
 
 
 @dataclass(frozen=True, slots=True)

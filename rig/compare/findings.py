@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from rig.calls import ByName, JsonObject
+from rig.core.calls import ByName, JsonObject
 from rig.compare import brief
 from rig.compare.arms import ChosenArm, ConversationKey, ScoredArm
 from rig.compare.curves import Curve, WordingSpread
@@ -17,15 +17,15 @@ from rig.compare.early import bounded_rates
 from rig.compare.noise import Noise
 from rig.compare.settings import Factor
 from rig.compare.verdict import ArmVerdict, Recommendation
-from rig.errors import counted
-from rig.events import Speed
-from rig.limits import CutAnswers, cut_answers
-from rig.metrics import UNPLAYED, Counts, Declaration, Metric, total
-from rig.paths import runs_file
-from rig.rates import Estimate, Tallied
-from rig.rates.agreement import Interval
-from rig.rates.paired import RateDifference
-from rig.rates.repeats import Reliability, reliability
+from rig.core.errors import counted
+from rig.core.events import Speed
+from rig.config.limits import CutAnswers, cut_answers
+from rig.core.metrics import UNPLAYED, Counts, Declaration, Metric, total
+from rig.core.paths import runs_file
+from rig.stats import Estimate, Tallied
+from rig.stats.agreement import Interval
+from rig.stats.paired import RateDifference
+from rig.stats.repeats import Reliability, reliability
 from rig.store import GraderInfo, ScoredCell, TurnSpeed
 
 Outcome = Literal["won", "lost"]

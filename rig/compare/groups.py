@@ -6,9 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
-from rig.calls import CallPlace, JsonObject
-from rig.errors import RigError
-from rig.metrics import UNPLAYED, rate
+from rig.core.calls import CallPlace, JsonObject
+from rig.core.errors import RigError
+from rig.core.metrics import UNPLAYED, rate
 
 if TYPE_CHECKING:
     from rig.store import Runs, StoredRun, Transcript
@@ -120,7 +120,7 @@ def _named(by: By, transcript: Transcript, succeeded: bool) -> Iterator[tuple[st
     the success; by tool, each true call that is due, and whether a call matched it; by skill, what turns
     got right.
     """
-    from rig.toolbox.rules import is_optional
+    from rig.world.rules import is_optional
 
     if by == "suite":
         yield transcript.conversation.suite or "-", succeeded, 1
@@ -147,7 +147,7 @@ def _skills(transcript: Transcript) -> Iterator[tuple[str, int, int]]:
 
     Where nobody knows in advance in which turn a call is due, all that was played is one turn.
     """
-    from rig.toolbox.rules import is_optional
+    from rig.world.rules import is_optional
 
     task, played = transcript.conversation, transcript.turns
     for numbers in [[number] for number in played] if task.known_turns else [list(played)]:

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
-from rig.calls import JsonObject
-from rig.errors import counted
+from rig.core.calls import JsonObject
+from rig.core.errors import counted
 from rig.scoring.seen import leaves
-from rig.tasks import Task
+from rig.core.tasks import Task
 
 SAMPLE = 16
 """Hashes of 5-grams to keep of a conversation. With its own hash they fit into 127 bytes of text."""

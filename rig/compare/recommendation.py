@@ -6,7 +6,8 @@ from dataclasses import replace
 from math import sqrt
 from typing import Any
 
-from rig import methods, plugins
+from rig import methods
+from rig.core import registry
 from rig.compare.arms import ChosenArm
 from rig.compare.findings import ArmPair, ArmResult, Comparison
 from rig.compare.verdict import (
@@ -17,9 +18,9 @@ from rig.compare.verdict import (
     VerdictKind,
     points,
 )
-from rig.errors import RigError, counted
-from rig.metrics import OTHER_FORMS, UNPLAYED, in_other_forms
-from rig.rates.power import detectable_success_loss
+from rig.core.errors import RigError, counted
+from rig.core.metrics import OTHER_FORMS, UNPLAYED, in_other_forms
+from rig.stats.power import detectable_success_loss
 
 MOST_CONVERSATIONS = 5_000
 """More conversations than this are never proposed."""
@@ -211,7 +212,7 @@ def suites_of(method: str) -> Iterator[tuple[str, int, int]]:
     """Yield the suites of a method: name, number of conversations, and number of turns, 0 if it is unknown
     before the suite is made.
     """
-    made = plugins.registered().suites
+    made = registry.registered().suites
     for name in made:
         if made.attribute(name, "method") == method:
             yield name, made.attribute(name, "size"), 0

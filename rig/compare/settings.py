@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import starmap
 
-from rig.calls import Json, JsonObject
+from rig.core.calls import Json, JsonObject
 
 
 @dataclass(frozen=True, slots=True)

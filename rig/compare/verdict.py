@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from enum import IntEnum, StrEnum
 from typing import NamedTuple
 
-from rig.calls import ByName, JsonObject
-from rig.errors import counted
-from rig.metrics import Metric
-from rig.rates import Estimate
-from rig.rates.paired import RateDifference
+from rig.core.calls import ByName, JsonObject
+from rig.core.errors import counted
+from rig.core.metrics import Metric
+from rig.stats import Estimate
+from rig.stats.paired import RateDifference
 
 
 class VerdictKind(StrEnum):

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rig import plugins
-from rig.errors import RigError, did_you_mean
+from rig.core import registry
+from rig.core.errors import RigError, did_you_mean
 
 if TYPE_CHECKING:
     from rig.methods.base import Loaded, Method
@@ -18,7 +18,7 @@ ALL = "all"
 
 def known() -> Mapping[str, Method]:
     """Return all registered methods, by name."""
-    return plugins.registered().methods
+    return registry.registered().methods
 
 
 def get(name: str) -> Method:
@@ -43,14 +43,14 @@ def suites() -> dict[str, tuple[Method, Path]]:
 
 
 def made_suites() -> Mapping[str, Any]:
-    """Return the suites that are made from a seed on first use (`rig.authoring`), by name."""
-    return plugins.registered().suites
+    """Return the suites that are made from a seed on first use (`rig.plugins.author`), by name."""
+    return registry.registered().suites
 
 
 def with_suite(name: str) -> Method | None:
     """Return the first method that a suite comes with, or None if no suite has this name."""
     if name in made_suites():
-        return get(plugins.registered().suites.attribute(name, "method"))
+        return get(registry.registered().suites.attribute(name, "method"))
     return first() if name == ALL else next((m for m in known().values() if name in m.suites()), None)
 
 
@@ -90,7 +90,7 @@ def of_place(place: Path, named: str | None = None) -> Method:
 
 def of_results(place: Path, named: str | None = None) -> list[Method]:
     """Return the methods whose predictions a place holds: several only if methods share its files."""
-    papers = plugins.registered().papers
+    papers = registry.registered().papers
     paper = papers[named] if named is not None and named in papers else None
     sharing = [name for name in paper.methods if paper.holds(place, name)] if paper else []
     return [get(name) for name in sharing] or [of_place(place, named)]

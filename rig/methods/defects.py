@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 
-from rig.budget import parse_toml
-from rig.metrics import Counts, Metric
-from rig.tasks import Task
+from rig.core.budget import parse_toml
+from rig.core.metrics import Counts, Metric
+from rig.core.tasks import Task
 
 SOUND = "sound"
 """The prefix of counts that leave out the tasks known to be wrong."""

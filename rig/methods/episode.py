@@ -5,11 +5,11 @@ from dataclasses import replace
 from time import perf_counter
 from typing import Any, NamedTuple, TypeAlias
 
-from rig.calls import Call, ExecutedCall, Verdict
-from rig.events import CallJudged, Emit, PredictionMade, Rejudged, TurnStarted, Where
-from rig.metrics import Score
-from rig.models import CallMessage, Message, Model, Prediction, ReplyMessage, Request, StepKey, UserMessage
-from rig.tasks import PlayedTurn, Step
+from rig.core.calls import Call, ExecutedCall, Verdict
+from rig.core.events import CallJudged, Emit, PredictionMade, Rejudged, TurnStarted, Where
+from rig.core.metrics import Score
+from rig.core.models import CallMessage, Message, Model, Prediction, ReplyMessage, Request, StepKey, UserMessage
+from rig.core.tasks import PlayedTurn, Step
 
 
 class Ask(NamedTuple):

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 
-from rig import plugins
-from rig.calls import JsonObject
-from rig.errors import RigError
+from rig.core import registry
+from rig.core.calls import JsonObject
+from rig.core.errors import RigError
 from rig.methods.base import Settings
-from rig.tables import ArmScore, Table
-from rig.tasks import PlayedTurn, Task
+from rig.core.tables import ArmScore, Table
+from rig.core.tasks import PlayedTurn, Task
 
 
 class RecordedArm(NamedTuple):
@@ -105,7 +105,7 @@ class Paper:
         return (f"{arm}.jsonl",)
 
     def export(self, rows: Sequence[Any], directory: Path) -> Sequence[Path]:
-        """Write the finished tasks of any method's run, as `rig.judging` makes them, to a directory.
+        """Write the finished tasks of any method's run, as `rig.plugins.judging` makes them, to a directory.
 
         Return the files. Raises RigError.
         """
@@ -117,7 +117,7 @@ class Paper:
 
 def of_method(method: str) -> Paper:
     """Return the paper whose files hold the runs of a method, or an empty one if there is none."""
-    papers = plugins.registered().papers
+    papers = registry.registered().papers
     for name in papers:
         if method in papers.attribute(name, "methods"):
             paper: Paper = papers[name]

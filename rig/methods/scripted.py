@@ -5,10 +5,10 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from rig.calls import Call, Json, JsonObject, without_token
-from rig.errors import ErrorKind
-from rig.models import CallMessage, Message, OneByOne, OnPiece, Piece, Prediction, Request, StepKey
-from rig.toolbox.toolbox import FAILURES
+from rig.core.calls import Call, Json, JsonObject, without_token
+from rig.core.errors import ErrorKind
+from rig.core.models import CallMessage, Message, OneByOne, OnPiece, Piece, Prediction, Request, StepKey
+from rig.world.toolbox import FAILURES
 
 
 def called(name: str, arguments: Json = None) -> Prediction:

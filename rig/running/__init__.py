@@ -4,10 +4,10 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
-from rig.errors import RigError, RigWarning
+from rig.core.errors import RigError, RigWarning
 
 if TYPE_CHECKING:
-    from rig.events import Emit
+    from rig.core.events import Emit
     from rig.running.control import Control
     from rig.running.plan import Plan
     from rig.store import StoredRun

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from time import perf_counter
 
-from rig.events import Emit, Event
+from rig.core.events import Emit, Event
 from rig.running.control import Control
 
 

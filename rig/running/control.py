@@ -6,13 +6,13 @@ import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from rig.calls import Json
-from rig.errors import RigError
-from rig.models import Model
+from rig.core.calls import Json
+from rig.core.errors import RigError
+from rig.core.models import Model
 
 if TYPE_CHECKING:
-    from rig.events import PersonAsked, Where
-    from rig.models import OnPiece, Prediction, Request
+    from rig.core.events import PersonAsked, Where
+    from rig.core.models import OnPiece, Prediction, Request
 
 
 class Stopped(Exception):
@@ -124,7 +124,7 @@ class Person(Model):
     def predict(self, request: Request, on_piece: OnPiece) -> Prediction:
         """Return what the person says. Raises Stopped if they leave instead."""
         from rig.methods.scripted import replied
-        from rig.models import Piece
+        from rig.core.models import Piece
 
         assert self._control is not None
         text = self._control.wait_for_answer()

@@ -7,19 +7,19 @@ from functools import partial
 from time import perf_counter, process_time
 from typing import TypeAlias, cast
 
-from rig import events
-from rig.events import Where
-from rig.meters import CostMeter, Costs
+from rig.core import events
+from rig.core.events import Where
+from rig.core.meters import CostMeter, Costs
 from rig.methods.episode import Ask, Playing
-from rig.metrics import Score
-from rig.models import Model, Piece, Prediction, Sibling
+from rig.core.metrics import Score
+from rig.core.models import Model, Piece, Prediction, Sibling
 from rig.running.bus import Bus
 from rig.running.control import Control, Person
 from rig.running.plan import Plan
 from rig.running.stored_state import StoredState, Totals, errors_of
 from rig.running.strategy import Scheduler
 from rig.store import RunWriter
-from rig.tasks import PlayedTurn, Task
+from rig.core.tasks import PlayedTurn, Task
 
 Asking: TypeAlias = Generator[Ask | None, Prediction | None, None]
 """A running course: it yields requests and is sent the predictions.

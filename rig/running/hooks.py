@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from rig.calls import JsonObject
-from rig.models import Model
+from rig.core.calls import JsonObject
+from rig.core.models import Model
 from rig.running.plan import Plan
 from rig.running.stored_state import StoredState
 

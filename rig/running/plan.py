@@ -8,20 +8,20 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from rig.calls import JsonObject
-from rig.engine_options import EngineOptions
-from rig.errors import RigError, counted
-from rig.events import Where
+from rig.core.calls import JsonObject
+from rig.config.engine import EngineOptions
+from rig.core.errors import RigError, counted
+from rig.core.events import Where
 from rig.methods.base import HarderSettings, Method, Settings, Setup
 from rig.methods.episode import course
-from rig.metrics import ALPHA, NO_REMARK, Declaration, Remark
-from rig.models import Model, Notify, Request
+from rig.core.metrics import ALPHA, NO_REMARK, Declaration, Remark
+from rig.core.models import Model, Notify, Request
 from rig.running.control import HUMAN, Person
 from rig.running.strategy import Schedule
-from rig.schemes import NO_WEIGHTS, ArmWeights, Loader, Scheme, Variant, scheme_of
+from rig.config.schemes import NO_WEIGHTS, ArmWeights, Loader, Scheme, Variant, scheme_of
 from rig.store import GraderInfo, NewRun
-from rig.tasks import Task
-from rig.toolbox.toolbox import LEFT_OUT
+from rig.core.tasks import Task
+from rig.world.toolbox import LEFT_OUT
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Plan:
         if self.loss is None or len(self.arms) < 2 or self.declaration.success_metric is None:
             return ""
         # Imported here so that runs of one arm start fast.
-        from rig.rates.power import Spread
+        from rig.stats.power import Spread
 
         number, level = len(self.tasks), ALPHA / (len(self.arms) - 1)
         detectable = Spread(0.0).detectable(number, level, self.repeats)

@@ -8,27 +8,29 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from rig import methods, opening, plugins
-from rig.calls import JsonObject
-from rig.engine_options import DRAFTS, EngineOptions, arms_of
-from rig.errors import RigError, did_you_mean
+from rig import methods
+from rig.core import opening
+from rig.core import registry
+from rig.core.calls import JsonObject
+from rig.config.engine import DRAFTS, EngineOptions, arms_of
+from rig.core.errors import RigError, did_you_mean
 from rig.methods.base import Method, Settings
-from rig.metrics import NO_REMARK, Remark
-from rig.models import Request
-from rig.options import OF_ENGINE, OF_METHODS, TABLE, Option, of_plugins
+from rig.core.metrics import NO_REMARK, Remark
+from rig.core.models import Request
+from rig.config.options import OF_ENGINE, OF_METHODS, TABLE, Option, of_plugins
 from rig.running.control import HUMAN, Person
 from rig.running.plan import Plan, longest_requests, make_arms
 from rig.running.strategy import RunStrategy
-from rig.schemes import AGAIN, EXACT, FILE, Scheme, ServerUse, place_of, scheme_of
+from rig.config.schemes import AGAIN, EXACT, FILE, Scheme, ServerUse, place_of, scheme_of
 from rig.scoring import NamedMeasure, answers_file
 from rig.store import Runs, StoredRun, check_writable
 from rig.store.importing import new_run_id
-from rig.tasks import Task, in_random_order, select
-from rig.toolbox.folder import find_toolbox, hash_of, holds_toolbox
+from rig.core.tasks import Task, in_random_order, select
+from rig.world.folder import find_toolbox, hash_of, holds_toolbox
 
 
 class Options(SimpleNamespace):
-    """The options of a run (`rig.options`), as the user gave them. Stored with the run, for resuming it.
+    """The options of a run (`rig.config.options`), as the user gave them. Stored with the run, for resuming it.
 
     Each is an attribute. An option that makes arms is a tuple of values, and every model is run with every
     combination of them. `models` are names, paths of GGUF files, or models that the method knows, such as
@@ -212,7 +214,7 @@ def _unambiguous(model: str, names: Container[str]) -> str:
 
 
 def _files() -> Scheme:
-    scheme: Scheme = plugins.registered().schemes[FILE]
+    scheme: Scheme = registry.registered().schemes[FILE]
     return scheme
 
 
@@ -258,7 +260,7 @@ def plan_tasks(
 
 def _strategy(options: Options) -> RunStrategy | None:
     """Return the strategy that the options choose, if any. Raises RigError if they choose several."""
-    strategies: Iterable[RunStrategy] = plugins.registered().strategies.values()
+    strategies: Iterable[RunStrategy] = registry.registered().strategies.values()
     chosen = [strategy for strategy in strategies if strategy.is_chosen(options)]
     if len(chosen) > 1:
         flags = " and ".join(f"--{strategy.name}" for strategy in chosen)
@@ -348,7 +350,7 @@ def _require_as_started(stored: StoredRun, options: Options, method: Method, giv
 
 def _names(method: Method) -> set[str]:
     """Return the names that are registered, and so are not places."""
-    return {*method.models(()), *plugins.registered().toolboxes}
+    return {*method.models(()), *registry.registered().toolboxes}
 
 
 def _plan(

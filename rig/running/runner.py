@@ -7,14 +7,15 @@ from functools import partial
 from time import perf_counter
 from typing import Any
 
-from rig import events, plugins
-from rig.calls import JsonObject
-from rig.errors import RigError
-from rig.events import Emit, Where
-from rig.meters import Costs
+from rig.core import events
+from rig.core import registry
+from rig.core.calls import JsonObject
+from rig.core.errors import RigError
+from rig.core.events import Emit, Where
+from rig.core.meters import Costs
 from rig.methods.base import HarderSettings
-from rig.metrics import NO_REMARK, Remark
-from rig.models import Model, OneByOne, OnRead, unheard
+from rig.core.metrics import NO_REMARK, Remark
+from rig.core.models import Model, OneByOne, OnRead, unheard
 from rig.running.bus import Bus
 from rig.running.control import Control, Person, Stopped
 from rig.running.courses import ArmSession, Clock, TaskCourse, drive
@@ -22,9 +23,9 @@ from rig.running.hooks import ArmHook, EndedArm
 from rig.running.plan import Arm, Plan
 from rig.running.stored_state import Changed, StoredState
 from rig.running.strategy import Schedule, Scheduler, Visit
-from rig.schemes import NO_WEIGHTS, Loader
+from rig.config.schemes import NO_WEIGHTS, Loader
 from rig.store import StoreError
-from rig.tasks import Task
+from rig.core.tasks import Task
 
 
 @dataclass(slots=True)
@@ -281,7 +282,7 @@ class _Loop:
         """Do what plugins do with an arm that has been played, and store their notes."""
         writer, played = self.state.writer, EndedArm(self.state, position, self._model, self._drop)
         assert writer is not None
-        hooks: Iterable[ArmHook] = plugins.registered().hooks.values()
+        hooks: Iterable[ArmHook] = registry.registered().hooks.values()
         for hook in hooks:
             if (note := hook.after(played)) is not None:
                 writer.add_note(position, hook.name, note)

@@ -6,18 +6,19 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from functools import reduce
 
-from rig import __version__, opening
-from rig.budget import parse_json
-from rig.calls import JsonObject
-from rig.errors import RigError, counted
-from rig.events import ArmInfo, ConversationInfo, RunStarted, Speed, Where
-from rig.meters import Costs
-from rig.metrics import Counts, nothing_played, with_score
-from rig.models import Model, Usage
-from rig.options import of_plugins
+from rig import __version__
+from rig.core import opening
+from rig.core.budget import parse_json
+from rig.core.calls import JsonObject
+from rig.core.errors import RigError, counted
+from rig.core.events import ArmInfo, ConversationInfo, RunStarted, Speed, Where
+from rig.core.meters import Costs
+from rig.core.metrics import Counts, nothing_played, with_score
+from rig.core.models import Model, Usage
+from rig.config.options import of_plugins
 from rig.running.plan import Arm, Plan
 from rig.store import OWN, Cell, FailedTurn, GraderInfo, Runs, RunWriter, StoredArm, StoredRun
-from rig.tasks import PlayedTurn, Task
+from rig.core.tasks import PlayedTurn, Task
 
 _SPEED = tuple(part.name for part in fields(Speed))
 _USAGE = frozenset(part.name for part in fields(Usage)).intersection(_SPEED)

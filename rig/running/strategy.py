@@ -8,10 +8,10 @@ conversations. Without a strategy, every arm plays all its conversations in orde
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-from rig.events import EvidenceMoved, Where
-from rig.metrics import NO_REMARK, Counts, Remark
+from rig.core.events import EvidenceMoved, Where
+from rig.core.metrics import NO_REMARK, Counts, Remark
 from rig.store import Cell
-from rig.tasks import Task
+from rig.core.tasks import Task
 
 Visit: TypeAlias = tuple[int, list[tuple[Where, Task]]]
 """An arm, and what it plays next."""

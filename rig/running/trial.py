@@ -5,12 +5,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
 
-from rig.calls import ByName
-from rig.events import ArmReady, ConversationFinished, Event, TurnFinished
+from rig.core.calls import ByName
+from rig.core.events import ArmReady, ConversationFinished, Event, TurnFinished
 from rig.running.control import Control
 from rig.running.plan import Plan
 from rig.running.runner import run
-from rig.tasks import in_random_order
+from rig.core.tasks import in_random_order
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from rig.budget import parse_json
-from rig.errors import RigError
-from rig.files import read_text
+from rig.core.budget import parse_json
+from rig.core.errors import RigError
+from rig.core.files import read_text
 
 _ENDING = ".answers.jsonl"
 _LONGEST = 4_000_000

@@ -3,12 +3,12 @@
 import json
 from collections.abc import Mapping, Sequence
 
-from rig.calls import CallPlace, Difference, ExecutedCall, Json
-from rig.errors import RigError
+from rig.core.calls import CallPlace, Difference, ExecutedCall, Json
+from rig.core.errors import RigError
 from rig.scoring.rules import Rules
-from rig.toolbox.rules import NESTED, TrueCall
-from rig.toolbox.spec import Text, Tool
-from rig.toolbox.toolbox import Toolbox
+from rig.world.rules import NESTED, TrueCall
+from rig.world.spec import Text, Tool
+from rig.world.toolbox import Toolbox
 
 Truths = Sequence[tuple[CallPlace, ExecutedCall]]
 """The ground-truth calls of a conversation, in order."""

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from rig.metrics import FORMED, OTHER_FORMS, OWN_CALLS, STRICT, Declaration, Score
-from rig.models import LEAKED, OWN, Prediction
-from rig.tasks import PlayedTurn
+from rig.core.metrics import FORMED, OTHER_FORMS, OWN_CALLS, STRICT, Declaration, Score
+from rig.core.models import LEAKED, OWN, Prediction
+from rig.core.tasks import PlayedTurn
 
 
 def with_forms(

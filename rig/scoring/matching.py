@@ -6,16 +6,16 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple, get_args
 
-from rig.calls import CallPlace, Difference, ExecutedCall, Json, Verdict
-from rig.errors import RigError
-from rig.options import Mode as Mode
+from rig.core.calls import CallPlace, Difference, ExecutedCall, Json, Verdict
+from rig.core.errors import RigError
+from rig.config.options import Mode as Mode
 from rig.scoring import reasons
 from rig.scoring.answers import Answers
 from rig.scoring.comparisons import Comparisons, Truths
 from rig.scoring.rules import Rules, UpstreamRules
 from rig.scoring.similarity import Adjudicated, Exact, Similarity
-from rig.toolbox.rules import is_optional
-from rig.toolbox.toolbox import Toolbox, is_declared
+from rig.world.rules import is_optional
+from rig.world.toolbox import Toolbox, is_declared
 
 GRADER_VERSION = "1"
 """To be raised with every change to this package that can change a score; stored with every score."""

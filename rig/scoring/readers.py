@@ -13,11 +13,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from rig.budget import parse_json
-from rig.calls import Json
-from rig.errors import RigError
-from rig.paths import real
-from rig.plugins import registered
+from rig.core.budget import parse_json
+from rig.core.calls import Json
+from rig.core.errors import RigError
+from rig.core.paths import real
+from rig.core.registry import registered
 from rig.scoring.similarity.embedding import hash_of
 
 MOST_ERRORS = 0.05

@@ -3,8 +3,8 @@
 import reprlib
 from collections.abc import Sequence
 
-from rig.calls import Difference, Json
-from rig.toolbox.rules import first_difference
+from rig.core.calls import Difference, Json
+from rig.world.rules import first_difference
 
 MOST_DIFFERENCES = 3
 REPEATS = "repeats a call that was matched already"

@@ -4,15 +4,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
 
-from rig import times
-from rig.calls import Difference, ExecutedCall, Json
-from rig.errors import RigError
+from rig.core import times
+from rig.core.calls import Difference, ExecutedCall, Json
+from rig.core.errors import RigError
 from rig.scoring.similarity import Similarity
-from rig.scoring.texts import Meaning, beside
-from rig.toolbox.rules import NESTED, Rule, TrueCall, nested_texts
-from rig.toolbox.spec import FREE_TEXT, Equality, Response, Text, Tool
-from rig.toolbox.toolbox import Toolbox
-from rig.toolbox.values import ABSENT, alike, is_nothing, typed, value_pairs
+from rig.plugins.text.judge import Meaning, beside
+from rig.world.rules import NESTED, Rule, TrueCall, nested_texts
+from rig.world.spec import FREE_TEXT, Equality, Response, Text, Tool
+from rig.world.toolbox import Toolbox
+from rig.world.values import ABSENT, alike, is_nothing, typed, value_pairs
 
 
 class Rules:

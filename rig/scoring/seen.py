@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from datetime import date, time
 
-from rig import times
-from rig.calls import ExecutedCall, Json
-from rig.toolbox.spec import Equality, Text, Tool
+from rig.core import times
+from rig.core.calls import ExecutedCall, Json
+from rig.world.spec import Equality, Text, Tool
 
 _NUMBER = re.compile(r"\d+")
 _HOURS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from rig.errors import RigError
-from rig.files import temporary_folder
-from rig.sqlite_import import Database
+from rig.core.errors import RigError
+from rig.core.files import temporary_folder
+from rig.core.sqlite_import import Database
 from rig.store.holder import is_in_use
 from rig.store.schema import APPLICATION, STATEMENTS, VERSION, fault_of
 from rig.store.views import refresh_views
@@ -161,7 +161,7 @@ def check_writable(path: Path) -> None:
 @contextmanager
 def connect_for_reading(path: Path) -> Iterator[Database]:
     """Open an existing store read-only. Raises StoreError if it does not exist."""
-    from rig.databases import open_for_reading
+    from rig.core.databases import open_for_reading
 
     with _opening(path):
         if not path.is_file():
@@ -182,7 +182,7 @@ def connect_unnoticed(path: Path) -> Iterator[Database]:
 
     The store must be of this rig, which `connect_for_reading` ensures.
     """
-    from rig.databases import open_unnoticed
+    from rig.core.databases import open_unnoticed
 
     with faults(path), closing(_open(path, open_unnoticed)) as database:
         database.execute("PRAGMA query_only = ON")
@@ -191,7 +191,7 @@ def connect_unnoticed(path: Path) -> Iterator[Database]:
 
 def connect_for_writing(path: Path) -> Database:
     """Open a store for writing; it is created if there is none."""
-    from rig.databases import BUSY_S, open_for_writing
+    from rig.core.databases import BUSY_S, open_for_writing
 
     check_writable(path)
     with _opening(path):
@@ -228,7 +228,7 @@ def writing(path: Path) -> Iterator[Database]:
 
 def copy_to(database: Database, target: Path) -> None:
     """Copy all that a connection sees into a new file, or nothing. Raises OSError or sqlite3.Error."""
-    from rig.databases import open_own
+    from rig.core.databases import open_own
 
     if not target.parent.is_dir():  # a folder that somebody removed is not made again
         raise FileNotFoundError(target.parent)
@@ -276,7 +276,7 @@ def _check_log(path: Path) -> None:
     SQLite would apply it and damage the store, for example a copy that replaced a store whose writer was
     killed. While a run is being written, the log is that run's.
     """
-    from rig.databases import log_of, open_unnoticed, open_without_log
+    from rig.core.databases import log_of, open_unnoticed, open_without_log
 
     log = log_of(path)
     if not log.is_file() or not log.stat().st_size or is_in_use(path):
@@ -301,7 +301,7 @@ def _is_sound(path: Path, opening: Callable[[Path], sqlite3.Connection]) -> bool
 
 
 def _open(path: Path, opening: Callable[[Path], sqlite3.Connection]) -> Database:
-    from rig.databases import ForeignJournal
+    from rig.core.databases import ForeignJournal
 
     try:
         connection = opening(path)
@@ -318,7 +318,7 @@ def _open(path: Path, opening: Callable[[Path], sqlite3.Connection]) -> Database
 
 def _has_schema(path: Path) -> bool:
     """Return whether an existing file is a store, and not empty. Raises StoreError like `identify`."""
-    from rig.databases import open_for_reading
+    from rig.core.databases import open_for_reading
 
     with closing(_open(path, open_for_reading)) as database:
         return identify(database, path)

@@ -5,14 +5,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from rig.events import Where
-from rig.metrics import Counts
-from rig.sqlite_import import Database
+from rig.core.events import Where
+from rig.core.metrics import Counts
+from rig.core.sqlite_import import Database
 from rig.store.connect import connect_unnoticed, faults, understood
 from rig.store.holder import held_by
 from rig.store.reader import Row, Runs
 from rig.store.records import StoredRun
-from rig.tasks import PlayedTurn
+from rig.core.tasks import PlayedTurn
 
 
 @dataclass(frozen=True, slots=True)

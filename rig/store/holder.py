@@ -16,11 +16,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from rig.budget import parse_json
-from rig.errors import RigError
-from rig.files import is_running, started_s
-from rig.paths import real
-from rig.sqlite_import import Database
+from rig.core.budget import parse_json
+from rig.core.errors import RigError
+from rig.core.files import is_running, started_s
+from rig.core.paths import real
+from rig.core.sqlite_import import Database
 
 ELSEWHERE = timedelta(minutes=15)
 """How long a writer on another machine counts as alive without storing a turn, since it cannot be checked."""

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rig.errors import RigError
-from rig.files import beginning, json_text
-from rig.sqlite_import import Database
+from rig.core.errors import RigError
+from rig.core.files import beginning, json_text
+from rig.core.sqlite_import import Database
 from rig.store.holder import check_unheld, held_by
 from rig.store.reader import Runs
 from rig.store.views import refresh_views

@@ -11,23 +11,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 from warnings import warn
 
-from rig.budget import parse_json
-from rig.calls import Json, JsonObject
-from rig.errors import MACHINE, PASSING, RigError, RigWarning, did_you_mean
-from rig.limits import by_option, cut_answers
-from rig.meters import Costs
-from rig.metrics import Declaration
-from rig.sqlite_import import Database
+from rig.core.budget import parse_json
+from rig.core.calls import Json, JsonObject
+from rig.core.errors import MACHINE, PASSING, RigError, RigWarning, did_you_mean
+from rig.config.limits import by_option, cut_answers
+from rig.core.meters import Costs
+from rig.core.metrics import Declaration
+from rig.core.sqlite_import import Database
 from rig.store.connect import connect_for_reading, faults, intact, understood
 from rig.store.holder import held_by
 from rig.store.records import ArmSums, Cell, FailedTurn, StoredArm, StoredRun, Transcript
 from rig.store.rows import StoredTask, fault_from_row, step_from_row
 from rig.store.scores import ANSWERS, CLOCK, NOTHING, USAGE, ScoreReader, speed_from
 from rig.store.views import EXPORTED, create_temporary_views
-from rig.tasks import PlayedTurn, Task
+from rig.core.tasks import PlayedTurn, Task
 
 if TYPE_CHECKING:
-    from rig.events import Where
+    from rig.core.events import Where
 
 LATEST = "latest"
 
@@ -163,7 +163,7 @@ class Runs(ScoreReader):
 
     def failed_turns(self, run: StoredRun) -> dict[Where, FailedTurn]:
         """Return each conversation's first turn that the machine failed, in a way that may have passed."""
-        from rig.events import Where
+        from rig.core.events import Where
 
         rows = self._rows(
             "SELECT failed.*, arms.position, conversations.name"
@@ -223,7 +223,7 @@ class Runs(ScoreReader):
 
     def finished(self, run: StoredRun) -> Iterator[tuple[Where, Transcript]]:
         """Yield what the arms of a run did in each conversation that they have finished."""
-        from rig.events import Where
+        from rig.core.events import Where
 
         for cell in self.each_cell(run):
             if cell.state == "finished":

@@ -8,17 +8,17 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from rig.calls import ByName, Fault, JsonObject
-from rig.errors import RigError, counted
-from rig.events import Speed
-from rig.limits import CutAnswers
-from rig.meters import Costs
-from rig.metrics import TASKS, Counts, Declaration, nothing_played
-from rig.tasks import PlayedTurn, Task
+from rig.core.calls import ByName, Fault, JsonObject
+from rig.core.errors import RigError, counted
+from rig.core.events import Speed
+from rig.config.limits import CutAnswers
+from rig.core.meters import Costs
+from rig.core.metrics import TASKS, Counts, Declaration, nothing_played
+from rig.core.tasks import PlayedTurn, Task
 
 if TYPE_CHECKING:
     from rig.methods.base import Grading
-    from rig.tables import ArmScore
+    from rig.core.tables import ArmScore
 
 FAILED_ARM = "arm"
 """The kind of error of an attempt where a whole arm failed and was tried again."""
@@ -327,7 +327,7 @@ class StoredScore:
 
     def of(self, arm: StoredArm, by_task: Mapping[str, Sequence[Counts]]) -> ArmScore:
         """Return the score with what a method needs: its arm, and each task's counts, repeat by repeat."""
-        from rig.tables import ArmScore
+        from rig.core.tables import ArmScore
 
         counts, grader = (self.counts, self.error_types), (str(self.grader), self.grader.as_json())
         return ArmScore(arm.name, arm.fingerprint or {}, self.suite or "", *counts, *grader, by_task)

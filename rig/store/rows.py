@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 from itertools import takewhile
 from typing import Any
 
-from rig.budget import parse_json
-from rig.calls import (
+from rig.core.budget import parse_json
+from rig.core.calls import (
     Call,
     CallPlace,
     Difference,
@@ -19,8 +19,8 @@ from rig.calls import (
     Outcome,
     Verdict,
 )
-from rig.errors import ErrorKind
-from rig.tasks import ExpectedTurn, Step, Task
+from rig.core.errors import ErrorKind
+from rig.core.tasks import ExpectedTurn, Step, Task
 
 
 def to_json(value: Json) -> str:
@@ -83,7 +83,7 @@ def verdict_columns(verdict: Verdict | None) -> dict[str, Any]:
 
 def step_from_row(row: Mapping[str, Any]) -> Step:
     """Read a step back from its row."""
-    from rig.models import Prediction, Usage
+    from rig.core.models import Prediction, Usage
 
     call = executed = verdict = None
     if row["kind"] == "call":
@@ -196,7 +196,7 @@ class StoredTask:
 
 def view_of(task: Task) -> JsonObject:
     """Return what a reader sees of a task: facts, closing, and by turn what is said, due and replied."""
-    from rig.toolbox.rules import is_optional
+    from rig.world.rules import is_optional
 
     numbers = task.known_turns or range(_MOST_TURNS)
     turns: Iterable[tuple[int, ExpectedTurn]] = ((turn, task.expected(turn)) for turn in numbers)
@@ -220,7 +220,7 @@ def view_of(task: Task) -> JsonObject:
 
 
 def _turn(said: list[str], calls: list[Any], reply: str) -> ExpectedTurn:
-    from rig.toolbox.rules import TrueCall
+    from rig.world.rules import TrueCall
 
     due = []
     for name, arguments, response, exception, optional in calls:

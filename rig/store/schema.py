@@ -8,8 +8,8 @@ import re
 from functools import cache
 from typing import Any
 
-from rig.databases import in_memory
-from rig.sqlite_import import Database
+from rig.core.databases import in_memory
+from rig.core.sqlite_import import Database
 
 APPLICATION = 0x72696730
 """The application id in the header of a store: `rig0` in ASCII."""

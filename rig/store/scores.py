@@ -9,14 +9,14 @@ from pathlib import Path
 from sys import intern
 from typing import Any, NamedTuple
 
-from rig.budget import parse_json
-from rig.calls import JsonObject
-from rig.errors import RigError
-from rig.events import Speed
-from rig.limits import THOUGHTS, by_option, thoughts_by_role
-from rig.metrics import UNPLAYED, Counts
-from rig.models import Usage
-from rig.sqlite_import import Database
+from rig.core.budget import parse_json
+from rig.core.calls import JsonObject
+from rig.core.errors import RigError
+from rig.core.events import Speed
+from rig.config.limits import THOUGHTS, by_option, thoughts_by_role
+from rig.core.metrics import UNPLAYED, Counts
+from rig.core.models import Usage
+from rig.core.sqlite_import import Database
 from rig.store.connect import intact
 from rig.store.records import GraderInfo, ScoredCell, ScoredTurn, StoredRun, StoredScore, TurnSpeed
 

@@ -7,11 +7,11 @@ the schema. Views with a column for each metric and count follow the runs in the
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from rig.budget import parse_json
-from rig.calls import JsonObject
-from rig.errors import MACHINE
-from rig.metrics import RATE_SQL, Declaration
-from rig.sqlite_import import Database
+from rig.core.budget import parse_json
+from rig.core.calls import JsonObject
+from rig.core.errors import MACHINE
+from rig.core.metrics import RATE_SQL, Declaration
+from rig.core.sqlite_import import Database
 
 _EXPORTED = """
 steps calls turn_results turn_faults conversation_scores rates metrics flips errors salvaged forms summary

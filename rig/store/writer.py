@@ -13,22 +13,22 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
 from rig import __version__
-from rig.budget import parse_json
-from rig.calls import JsonObject, Verdict
-from rig.errors import PASSING
-from rig.meters import Costs
-from rig.metrics import Counts, Declaration, Remark, Score, in_other_forms
-from rig.sqlite_import import Database
+from rig.core.budget import parse_json
+from rig.core.calls import JsonObject, Verdict
+from rig.core.errors import PASSING
+from rig.core.meters import Costs
+from rig.core.metrics import Counts, Declaration, Remark, Score, in_other_forms
+from rig.core.sqlite_import import Database
 from rig.store.connect import connect_for_writing, deleted, faults, intact, transaction
 from rig.store.holder import Holder, RunLock, check_unheld
 from rig.store.records import FAILED_ARM, GraderInfo, NewRun
 from rig.store.rows import fault_row, step_row, storable, to_json, verdict_columns, view_of
 from rig.store.views import refresh_views
-from rig.tasks import PlayedTurn
+from rig.core.tasks import PlayedTurn
 
 if TYPE_CHECKING:
-    from rig.events import Where
-    from rig.models import Sibling
+    from rig.core.events import Where
+    from rig.core.models import Sibling
 
 
 class RunWriter(AbstractContextManager["RunWriter"]):
@@ -157,7 +157,7 @@ class RunWriter(AbstractContextManager["RunWriter"]):
 
     def siblings(self, where: Where) -> dict[tuple[int, int, str], Sibling]:
         """Return what the nearest earlier arm answered in this conversation, by turn, step and role."""
-        from rig.models import Sibling
+        from rig.core.models import Sibling
 
         rows = self._database.query(_SIBLINGS, {**self._cell(where), "position": where.arm})
         return {

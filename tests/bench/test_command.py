@@ -13,7 +13,7 @@ from benchmarks.engine.contestants import AGAIN, ENTRIES, FLOOR, PARALLEL, PARAL
 from benchmarks.engine.job import Answer, Outcome
 from benchmarks.engine.prompts import BenchPrompt
 from benchmarks.engine.run import Benchmark, Options, chosen
-from rig.errors import RigError
+from rig.core.errors import RigError
 
 Rig = Callable[..., Any]
 SMALL = ("--only", "AddAlarm-easy", "--prefixes", 2, "--max-tokens", 5, "--threads", 1, "--n-ctx", 24_576)

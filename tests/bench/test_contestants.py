@@ -15,7 +15,7 @@ from benchmarks.engine.job import Job, Outcome
 from benchmarks.engine.prompts import BenchPrompt
 from benchmarks.engine.recorded import Recorded
 from benchmarks.engine.render import render
-from rig.errors import RigError
+from rig.core.errors import RigError
 
 MakeJob = Callable[..., Job]
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from benchmarks.engine import prompts as files
 from benchmarks.engine.prompts import BenchPrompt
-from rig.errors import RigError
+from rig.core.errors import RigError
 
 TOKENS = st.lists(st.lists(st.integers(0, 300_000), min_size=1).map(tuple), min_size=1).map(tuple)
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from bundles import small_wheel
 
-from rig.bundle import contents
-from rig.bundle import wheels as packing
-from rig.bundle.built import Build
-from rig.bundle.contents import Contents, make
-from rig.bundle.wheels import Wheel
+from rig.plugins.bundle import contents
+from rig.plugins.bundle import wheels as packing
+from rig.plugins.bundle.built import Build
+from rig.plugins.bundle.contents import Contents, make
+from rig.plugins.bundle.wheels import Wheel
 
 COMMAND = "import sys\n\ndef main():\n    print('rig was given', sys.argv[1:])\n"
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rig.bundle.archive import (
+from rig.plugins.bundle.archive import (
     SUFFIXES,
     Digest,
     Member,
@@ -25,7 +25,7 @@ from rig.bundle.archive import (
     reading,
     write,
 )
-from rig.errors import RigError
+from rig.core.errors import RigError
 
 needs_zstd = pytest.mark.skipif(not shutil.which("zstd"), reason="zstd is not installed")
 EVERY_SUFFIX = [pytest.param(each, marks=needs_zstd) if each == ".tar.zst" else each for each in SUFFIXES]
@@ -76,7 +76,7 @@ def test_python_alone_unpacks_it(tmp_path: Path, suffix: str) -> None:
 
 
 def test_a_file_above_8_gib_has_a_size(tmp_path: Path) -> None:
-    from rig.bundle.archive import _header
+    from rig.plugins.bundle.archive import _header
 
     size = 20 << 30
     info = tarfile.TarInfo.frombuf(

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from rig.bundle import contents
-from rig.bundle.archive import Member, digest_of, reading, write
-from rig.bundle.contents import Contents, make, verify
-from rig.errors import RigError
+from rig.plugins.bundle import contents
+from rig.plugins.bundle.archive import Member, digest_of, reading, write
+from rig.plugins.bundle.contents import Contents, make, verify
+from rig.core.errors import RigError
 
 Bundle = Callable[..., Path]
 
@@ -68,7 +68,7 @@ def test_a_bundle_is_as_it_was_packed(bundle: Bundle, model: Path) -> None:
 def test_what_a_killed_bundle_left_is_removed_by_the_next(bundle: Bundle) -> None:
     folder = bundle().parent
     script = (
-        "import os, sys; from pathlib import Path; from rig.files import temporary_folder\n"
+        "import os, sys; from pathlib import Path; from rig.core.files import temporary_folder\n"
         "with temporary_folder(Path(sys.argv[1]), 'bundle'): os.kill(os.getpid(), 9)"
     )
     subprocess.run([sys.executable, "-c", script, folder], check=False)

@@ -14,10 +14,10 @@ import yaml
 from browser import CHROMIUM, Page
 from graded_talks import model, play
 
-from rig.engine.files.registry import load_registry
-from rig.errors import RigError
-from rig.report.card_check import COMPUTED, DIGEST, change_fault, digest_of, read_card, sums_fault
-from rig.report.model_card import as_html, as_markdown
+from rig.plugins.llama.files.registry import load_registry
+from rig.core.errors import RigError
+from rig.plugins.report.card_check import COMPUTED, DIGEST, change_fault, digest_of, read_card, sums_fault
+from rig.plugins.report.model_card import as_html, as_markdown
 
 Rig = Callable[..., Any]
 N = 12
@@ -470,7 +470,7 @@ def written(path: Path, value: Any) -> Path:
 def test_another_file_is_told_from_the_one_that_was_tested(
     rig: Rig, card: Path, write_gguf: Callable[..., Path]
 ) -> None:
-    from rig.engine.files.caches import sha256_of
+    from rig.plugins.llama.files.caches import sha256_of
 
     file = write_gguf("other.gguf")
     done = rig("card", "verify", card, "--model", file)

@@ -10,7 +10,7 @@ import graded_talks
 import pytest
 from graded_talks import model, play
 
-from rig.methods.tooltalk.prompt import ToolTalkSettings
+from rig.plugins.tooltalk.prompt import ToolTalkSettings
 
 Rig = Callable[..., Any]
 N = 20

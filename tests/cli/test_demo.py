@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from terminals import RIG, Terminal
 
-from rig.paths import DEMO
+from rig.core.paths import DEMO
 
 Rig = Callable[..., Any]
 

@@ -9,11 +9,11 @@ import pytest
 import tiny_gguf
 from native_templates import OWN
 
-from rig.bundle import built
-from rig.cli import doctor
-from rig.errors import RigError
-from rig.methods.tooltalk.method import ToolTalk
-from rig.tooltalk.world import World
+from rig.plugins.bundle import built
+from rig.plugins.doctor import verb
+from rig.core.errors import RigError
+from rig.plugins.tooltalk.method import ToolTalk
+from rig.plugins.tooltalk_tools.world import World
 
 Rig = Callable[..., Any]
 WriteGguf = Callable[..., Path]
@@ -105,7 +105,7 @@ def test_looking_at_a_store_does_not_make_it(rig: Rig, tmp_path: Path) -> None:
 )
 def test_a_llama_cpp_that_does_not_start(monkeypatch: pytest.MonkeyPatch, script: str, says: str) -> None:
     monkeypatch.setattr(built, "_PROBE", script)
-    (found,) = doctor._llama_cpp()
+    (found,) = verb._llama_cpp()
     assert found.state == "fail"
     assert says in found.detail
     assert "make setup" in found.advice
@@ -113,8 +113,8 @@ def test_a_llama_cpp_that_does_not_start(monkeypatch: pytest.MonkeyPatch, script
 
 def test_a_missing_and_an_untested_library(monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = ["click>=99", "no-such-library", 'not-wanted; extra == "dev"']
-    monkeypatch.setattr(doctor, "requires", lambda _: wanted)
-    states = [(found.state, found.detail.split()[0]) for found in doctor._libraries()]
+    monkeypatch.setattr(verb, "requires", lambda _: wanted)
+    states = [(found.state, found.detail.split()[0]) for found in verb._libraries()]
     assert states == [("warn", "click"), ("fail", "no-such-library"), ("ok", "rig")]
 
 
@@ -124,13 +124,13 @@ def test_a_broken_world_and_broken_conversations(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(World, "open", broken)
     monkeypatch.setattr(ToolTalk, "load", broken)
-    assert [found.state for found in doctor._world()] == ["fail"]
-    assert [found.state for found in doctor._conversations()][:2] == ["fail", "fail"]
+    assert [found.state for found in verb._world()] == ["fail"]
+    assert [found.state for found in verb._conversations()][:2] == ["fail", "fail"]
 
 
 def test_the_similarity_model_is_found_without_loading_it(rig: Rig) -> None:
     before = "torch" in sys.modules
-    assert [found.state for found in doctor._similarity()] == ["ok"]
+    assert [found.state for found in verb._similarity()] == ["ok"]
     assert ("torch" in sys.modules) == before
 
 

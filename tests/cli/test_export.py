@@ -11,7 +11,7 @@ import pytest
 import small_talks
 
 from rig.methods.scripted import Scripted, replied
-from rig.models import StepKey
+from rig.core.models import StepKey
 from rig.store import EXPORTED_VIEWS, Runs
 from rig.store.views import described
 

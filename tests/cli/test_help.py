@@ -12,8 +12,8 @@ from conftest import CHECKOUT, Finished
 from rig.cli import VERBS, cli
 from rig.cli.options import OUTPUT
 from rig.cli.run import command as run
-from rig.option import GROUPS
-from rig.plugins import OWN
+from rig.config.option import GROUPS
+from rig.core.registry import OWN
 
 HEAVY = {
     "gguf",
@@ -52,7 +52,7 @@ def test_no_verb_and_no_heavy_library_is_imported_before_it_is_needed(arguments:
     # Tenants are registered, and none is loaded.
     registering = {".".join(name.split(".")[:n]) for name in OWN for n in (1, 2, 3)}
     assert not {name for name in own - registering if name.startswith(("rig.store", "rig.methods", "tui"))}
-    assert not {name for name in own - registering if name.startswith("rig.engine.")}
+    assert not {name for name in own - registering if name.startswith("rig.plugins.llama.")}
 
 
 def test_every_option_of_run_is_in_one_group_of_the_help() -> None:

@@ -10,7 +10,7 @@ import pytest
 import small_talks
 import tiny_gguf
 
-quantizing = importlib.import_module("rig.cli.model_files")
+quantizing = importlib.import_module("rig.plugins.tune.verbs")
 Rig = Callable[..., Any]
 
 

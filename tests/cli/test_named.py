@@ -8,7 +8,7 @@ import pytest
 from graded_talks import model, play
 
 from rig.compare.arms import choose
-from rig.errors import RigError, RigWarning
+from rig.core.errors import RigError, RigWarning
 from rig.store import Runs
 from rig.store.records import fits_label
 

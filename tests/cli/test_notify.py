@@ -12,7 +12,7 @@ from conftest import Finished
 
 from rig.cli import run as running
 from rig.cli.run import Notifier
-from rig.events import RunStarted, Speed, TurnFinished, Where
+from rig.core.events import RunStarted, Speed, TurnFinished, Where
 from rig.store import Runs
 
 ORACLE = ("run", "oracle", "--limit", "1", "--display", "plain")

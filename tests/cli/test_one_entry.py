@@ -25,7 +25,7 @@ ENTRY = """    warmth: int = generation_option(
 STOPPED = """
 import sys
 from pathlib import Path
-from rig.events import TurnFinished
+from rig.core.events import TurnFinished
 from rig.running.control import Control
 from rig.running.planning import Options
 from rig.running.planning import plan

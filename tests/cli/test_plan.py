@@ -9,7 +9,7 @@ import graded_talks
 import pytest
 import small_talks
 
-from rig.rates.power import Spread
+from rig.stats.power import Spread
 
 Rig = Callable[..., Any]
 

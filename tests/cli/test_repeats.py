@@ -13,9 +13,9 @@ from stored_runs import seeing
 
 from rig.compare.arms import ComparisonOptions
 from rig.compare.compare import compare
-from rig.displays.card import Card, ending
-from rig.events import ConversationFinished
-from rig.rates.repeats import RepeatOutcomes
+from rig.show.card import Card, ending
+from rig.core.events import ConversationFinished
+from rig.stats.repeats import RepeatOutcomes
 from rig.running.control import Control
 from rig.running.runner import run
 from rig.store import Runs

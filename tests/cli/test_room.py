@@ -10,10 +10,10 @@ import pytest
 import tiny_gguf
 
 from rig import methods
-from rig.errors import RigError
+from rig.core.errors import RigError
 from rig.methods.base import Method, Setup
-from rig.models import Request
-from rig.options import OF_METHODS
+from rig.core.models import Request
+from rig.config.options import OF_METHODS
 from rig.running.plan import longest_requests
 
 Rig = Callable[..., Any]

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 import small_talks
 
-from rig.calls import Call
+from rig.core.calls import Call
 from rig.methods import base
 from rig.methods.scripted import Scripted
-from rig.models import OnPiece, Prediction, Request
+from rig.core.models import OnPiece, Prediction, Request
 from rig.store import Runs
 
 Rig = Callable[..., Any]

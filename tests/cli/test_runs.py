@@ -6,7 +6,7 @@ from typing import Any
 
 import small_talks
 
-from rig.events import Where
+from rig.core.events import Where
 from rig.running.control import Control
 from rig.running.runner import run
 

@@ -11,7 +11,7 @@ import small_talks
 import small_world
 
 from rig.methods.scripted import Scripted
-from rig.methods.tooltalk.scoring import DECLARATION
+from rig.plugins.tooltalk.scoring import DECLARATION
 from rig.scoring import GRADER_VERSION
 from rig.store import Runs
 

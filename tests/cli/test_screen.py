@@ -72,7 +72,7 @@ def test_what_is_said_against_a_run_is_checked_before_any_work(
     assert rig("run", "base", "other", *TALKS, *limits, "--limit", "1", "--display", "none").code == 0
     tiny_gguf.write(place / "models" / "third.gguf", n_ctx=16384, seed=2)
     monkeypatch.setattr(
-        "rig.screening.screening.screen", lambda *_: pytest.fail("it screened before it checked")
+        "rig.plugins.screen.screening.screen", lambda *_: pytest.fail("it screened before it checked")
     )
     for arguments, fault in (
         (["--against", "nothing"], "no run 'nothing'"),

@@ -13,7 +13,7 @@ import pytest
 from conftest import Finished
 
 from rig.cli import cli, config
-from rig.config import Setting
+from rig.config.files import Setting
 
 Rig = Callable[..., Finished]
 OF_USERS = "is only read from your own file"

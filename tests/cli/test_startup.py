@@ -13,7 +13,7 @@ from click.shell_completion import ShellComplete
 from rig.cli import VERBS, cli
 
 NAMES = cli.list_commands(click.Context(cli))
-HEAVY = {"rig.scoring", "rig.toolbox", "rig.compare.arms", "rig.methods.base", "torch", "textual"}
+HEAVY = {"rig.scoring", "rig.world", "rig.compare.arms", "rig.methods.base", "torch", "textual"}
 
 
 def loaded(*arguments: object, variables: Mapping[str, str] | None = None) -> set[str]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import small_world
 
-from rig.paths import WORLD_DATABASE
+from rig.core.paths import WORLD_DATABASE
 
 
 def test_build_writes_a_file_that_check_finds_up_to_date(rig: Callable[..., Any], tmp_path: Path) -> None:

@@ -16,14 +16,14 @@ from rig.compare.compare import compare
 from rig.compare.findings import Comparison
 from rig.compare.sequential import compare_sequentially
 from rig.compare.verdict import Decision, VerdictKind
-from rig.displays.card import Card
-from rig.displays.compare import statistics_text
-from rig.displays.summary import summary
-from rig.metrics import TASKS, UNPLAYED, Metric
-from rig.report import gather, render
+from rig.show.card import Card
+from rig.show.compare import statistics_text
+from rig.show.summary import summary
+from rig.core.metrics import TASKS, UNPLAYED, Metric
+from rig.plugins.report import gather, render
 from rig.store import Runs
-from rig.strategies.until import CAUTION, UntilVerdict
-from rig.tasks import in_random_order
+from rig.plugins.strategies.until import CAUTION, UntilVerdict
+from rig.core.tasks import in_random_order
 
 Rig = Callable[..., Any]
 SIZE = 0.2
@@ -194,7 +194,7 @@ def test_the_gate_and_the_exit_code_go_by_the_sequential_verdict(
 
 def test_two_equal_files_seldom_show_a_loss() -> None:
     """One of two equally good files gets more of a suite of 28 right; the verdict is about the files."""
-    from rig.rates.sequential import LossTest
+    from rig.stats.sequential import LossTest
 
     chance = np.random.default_rng(0)
     about_files, about_suites = LossTest(0.05), LossTest(0.05, 28, step=1.0)

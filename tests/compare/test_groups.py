@@ -11,7 +11,7 @@ import stored_runs
 from terminals import RIG, Terminal
 
 from rig.compare.groups import Share
-from rig.displays.compare import MARKS, mark
+from rig.show.compare import MARKS, mark
 
 TOOLS = {
     "tools": [

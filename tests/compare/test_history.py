@@ -11,7 +11,7 @@ from conftest import Finished
 from graded_talks import model, play
 
 from rig.compare.leaderboard import history, is_hash
-from rig.errors import RigError
+from rig.core.errors import RigError
 from rig.store import Runs, merge
 
 SHA = "ab" * 32

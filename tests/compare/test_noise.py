@@ -11,7 +11,7 @@ from graded_talks import model, play
 from rig.compare.arms import ComparisonOptions, choose
 from rig.compare.compare import compare
 from rig.compare.noise import DifferingShare, noise_between, noise_of
-from rig.errors import RigError
+from rig.core.errors import RigError
 from rig.store import Runs
 
 N = 12

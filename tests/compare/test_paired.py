@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from rig.rates import paired, rates
-from rig.rates.paired import PairedBootstrap
-from rig.rates.rates import Sides
+from rig.stats import paired, rates
+from rig.stats.paired import PairedBootstrap
+from rig.stats.rates import Sides
 
 Array = NDArray[np.float64]
 

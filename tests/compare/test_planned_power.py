@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from rig.compare.arms import ComparisonOptions
 from rig.compare.compare import verdicts_of
 from rig.compare.verdict import VerdictKind
-from rig.metrics import TASKS, Counts, Declaration, Metric
-from rig.rates import Tallied
-from rig.rates.paired import PairedBootstrap, RateDifference, exact_mcnemar
-from rig.rates.power import Spread
+from rig.core.metrics import TASKS, Counts, Declaration, Metric
+from rig.stats import Tallied
+from rig.stats.paired import PairedBootstrap, RateDifference, exact_mcnemar
+from rig.stats.power import Spread
 
 SUCCESS = Metric("success_rate", "success", "successes")
 DECLARATION = Declaration("simulated", (SUCCESS,), "successes")

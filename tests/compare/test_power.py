@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from rig.rates.paired import PairedBootstrap, exact_mcnemar
-from rig.rates.power import detectable_difference, detectable_success_loss, mcnemar_power
-from rig.rates.rates import Sides
+from rig.stats.paired import PairedBootstrap, exact_mcnemar
+from rig.stats.power import detectable_difference, detectable_success_loss, mcnemar_power
+from rig.stats.rates import Sides
 
 
 def enumerated_power(n: int, gain: float, loss: float, alpha: float) -> float:

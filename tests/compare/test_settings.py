@@ -2,7 +2,7 @@
 
 import pytest
 
-from rig.calls import JsonObject
+from rig.core.calls import JsonObject
 from rig.compare.settings import ArmSettings, factors, grader_differences
 
 BASE: JsonObject = {

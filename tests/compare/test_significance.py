@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rig.rates.paired import exact_mcnemar, holm
+from rig.stats.paired import exact_mcnemar, holm
 
 counts = st.integers(0, 60)
 

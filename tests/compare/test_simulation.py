@@ -10,8 +10,8 @@ import pytest
 import simulated_suites
 from simulated_suites import METRICS, Scenario
 
-from rig.rates import paired
-from rig.rates.paired import PairedBootstrap, holm
+from rig.stats import paired
+from rig.stats.paired import PairedBootstrap, holm
 
 SUITES = 2_000
 NULL = Scenario(78, (1.5, 1.5))

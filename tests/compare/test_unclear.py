@@ -10,11 +10,11 @@ from benchmarks.comparing.unclear import DECLARATION, SUCCESS, WAYS, Mix, losses
 from rig.compare.arms import ComparisonOptions
 from rig.compare.compare import verdicts_of
 from rig.compare.verdict import ArmVerdict, Decision, VerdictKind, settled
-from rig.metrics import UNCLEAR, Counts
-from rig.rates import Tallied
-from rig.rates.paired import PairedBootstrap, RateDifference
-from rig.rates.power import detectable_success_loss
-from rig.rates.sequential import DifferenceBounds, LossTest, OutcomeBounds
+from rig.core.metrics import UNCLEAR, Counts
+from rig.stats import Tallied
+from rig.stats.paired import PairedBootstrap, RateDifference
+from rig.stats.power import detectable_success_loss
+from rig.stats.sequential import DifferenceBounds, LossTest, OutcomeBounds
 
 
 @pytest.mark.slow

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rig.compare.verdict import VerdictKind, verdict
-from rig.rates import Estimate
-from rig.rates.paired import RateDifference
+from rig.stats import Estimate
+from rig.stats.paired import RateDifference
 
 
 def difference(

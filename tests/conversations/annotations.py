@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from conversations.dates import disagreement
 from conversations.reading import Feature, Reading
 
-from rig.methods.tooltalk.check import Defect
-from rig.tooltalk import TOOLTALK
+from rig.plugins.tooltalk.check import Defect
+from rig.plugins.tooltalk_tools import TOOLTALK
 
 _OF_THE_USER = (Feature.CORRECTION,)
 _OF_THE_ASSISTANT = (Feature.ASK, Feature.NO_TOOL, Feature.ERROR)

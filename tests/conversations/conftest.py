@@ -1,6 +1,6 @@
 import pytest
 
-from rig.tooltalk.world import World
+from rig.plugins.tooltalk_tools.world import World
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ from datetime import date
 from enum import StrEnum
 from functools import cached_property
 
-from rig.calls import Json, JsonObject, without_token
-from rig.methods.tooltalk.check import Replayed
-from rig.methods.tooltalk.conversations import Conversation
-from rig.tooltalk import TOOLTALK
+from rig.core.calls import Json, JsonObject, without_token
+from rig.plugins.tooltalk.check import Replayed
+from rig.plugins.tooltalk.conversations import Conversation
+from rig.plugins.tooltalk_tools import TOOLTALK
 
 _SHORTEST = 4
 """Shorter values can stand in a response by chance."""

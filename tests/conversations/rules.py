@@ -7,8 +7,8 @@ from itertools import combinations
 
 from conversations.reading import Feature, Reading
 
-from rig.methods.tooltalk.check import Defect
-from rig.tooltalk import TOOLTALK
+from rig.plugins.tooltalk.check import Defect
+from rig.plugins.tooltalk_tools import TOOLTALK
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from conversations.annotations import check_annotations
 from conversations.reading import Reading
 from conversations.rules import SuiteRules, check_rules
 
-from rig.methods.tooltalk.check import Defect, DirectoryReport, check_directory
-from rig.methods.tooltalk.conversations import load_directory
-from rig.tooltalk import TOOLTALK
-from rig.tooltalk.world import World
+from rig.plugins.tooltalk.check import Defect, DirectoryReport, check_directory
+from rig.plugins.tooltalk.conversations import load_directory
+from rig.plugins.tooltalk_tools import TOOLTALK
+from rig.plugins.tooltalk_tools.world import World
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import shipped
 from conversations.rules import RULES
 from conversations.suites import check_suite
 
-from rig.tooltalk.world import World
+from rig.plugins.tooltalk_tools.world import World
 
 Source = dict[str, Any]
 Change = Callable[[Source], object]

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from rig.events import Where
-from rig.methods.autode.method import METHOD, AutoDE, faults
-from rig.methods.autode.scenarios import load_directory
-from rig.methods.autode.scripted_user import ScriptedUser, obedient_step
+from rig.core.events import Where
+from rig.plugins.autode.method import METHOD, AutoDE, faults
+from rig.plugins.autode.scenarios import load_directory
+from rig.plugins.autode.scripted_user import ScriptedUser, obedient_step
 from rig.methods.base import Checked
 from rig.methods.episode import course
 from rig.methods.scripted import Oracle
-from rig.paths import CONVERSATIONS
+from rig.core.paths import CONVERSATIONS
 
 DYNAMIC = CONVERSATIONS / "dynamic"
 SCENARIOS = load_directory(DYNAMIC)

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from conversations.reading import Feature, Reading
 
-from rig.methods.tooltalk.check import replayed_calls
-from rig.methods.tooltalk.conversations import parse_conversation
-from rig.toolbox.toolbox import Simulator
-from rig.tooltalk import TOOLTALK
-from rig.tooltalk.world import World
+from rig.plugins.tooltalk.check import replayed_calls
+from rig.plugins.tooltalk.conversations import parse_conversation
+from rig.world.toolbox import Simulator
+from rig.plugins.tooltalk_tools import TOOLTALK
+from rig.plugins.tooltalk_tools.world import World
 
 Source = dict[str, Any]
 READ = Callable[[Source], frozenset[Feature]]

@@ -9,11 +9,11 @@ from conversations.reading import Feature
 from conversations.rules import RULES
 from conversations.suites import check_suite
 
-from rig.methods.tooltalk.check import check_directory
-from rig.methods.tooltalk.method import METHOD
-from rig.paths import CONVERSATIONS
-from rig.tooltalk import TOOLTALK
-from rig.tooltalk.world import World
+from rig.plugins.tooltalk.check import check_directory
+from rig.plugins.tooltalk.method import METHOD
+from rig.core.paths import CONVERSATIONS
+from rig.plugins.tooltalk_tools import TOOLTALK
+from rig.plugins.tooltalk_tools.world import World
 
 
 @pytest.mark.parametrize("suite", METHOD.suites())

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from rig.calls import Call
-from rig.methods.tooltalk.conversations import Conversation, load_directory
-from rig.methods.tooltalk.method import METHOD
-from rig.paths import CONVERSATIONS, WORLD_DATABASE, WORLD_SEED
-from rig.toolbox.toolbox import Simulator
-from rig.tooltalk import TOOLTALK
-from rig.tooltalk.seeds import check_world, world_from
-from rig.tooltalk.world import World
+from rig.core.calls import Call
+from rig.plugins.tooltalk.conversations import Conversation, load_directory
+from rig.plugins.tooltalk.method import METHOD
+from rig.core.paths import CONVERSATIONS, WORLD_DATABASE, WORLD_SEED
+from rig.world.toolbox import Simulator
+from rig.plugins.tooltalk_tools import TOOLTALK
+from rig.plugins.tooltalk_tools.seeds import check_world, world_from
+from rig.plugins.tooltalk_tools.world import World
 
 Seed = dict[str, Any]
 

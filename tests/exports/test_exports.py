@@ -16,11 +16,11 @@ import pytest
 import yaml
 from graded_talks import conversations, model, play
 
-from rig.errors import ErrorKind
-from rig.exports import file_name
-from rig.exports.pipelines import TestCase, fitting_summary, junit_xml, mentioning_nobody
+from rig.core.errors import ErrorKind
+from rig.plugins.exports import file_name
+from rig.plugins.exports.pipelines import TestCase, fitting_summary, junit_xml, mentioning_nobody
 from rig.methods.scripted import Scripted, failed, replied
-from rig.models import Prediction, Request
+from rig.core.models import Prediction, Request
 from rig.store import Runs
 
 Rig = Callable[..., Any]

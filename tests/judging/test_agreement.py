@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rig.judging.calibration import accuracy, agreement, kappa, upstream
+from rig.plugins.judging.calibration import accuracy, agreement, kappa, upstream
 
 HUMANS = [[0, 0, 1, 1], [0, 0, 0, 1], [1, 1, 1, 1]]
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rig.errors import RigError
-from rig.solutions.judgements import AnswerStatus, Decision, TaskStatus, Vote, decide, sopr, tally
-from rig.solutions.rules import UPSTREAM, VoteRules
+from rig.core.errors import RigError
+from rig.plugins.solutions.judgements import AnswerStatus, Decision, TaskStatus, Vote, decide, sopr, tally
+from rig.plugins.solutions.rules import UPSTREAM, VoteRules
 
 TABLE: dict[tuple[AnswerStatus, TaskStatus], Decision] = {
     ("Solved", "Solvable"): "pass",

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from tool_answers import PUBLIC, needs_public_data
 
-from rig.errors import RigError
-from rig.judging import evaluators
-from rig.judging.evaluators import FIELDS, Evaluator, find, known
+from rig.core.errors import RigError
+from rig.plugins.judging import evaluators
+from rig.plugins.judging.evaluators import FIELDS, Evaluator, find, known
 
 CONFIG = """\
 registered_cls_name: ReinforceToolLearningEvaluator

@@ -15,12 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tool_answers import TOOL, given_up, solution
 
-from rig.errors import RigError
-from rig.judging import calibration as agreement
-from rig.judging.calibration import load_labels
-from rig.judging.evaluators import FIELDS, RULES, Evaluator, JudgeFunction, find, load
-from rig.judging.planning import merged
-from rig.judging.questions import (
+from rig.core.errors import RigError
+from rig.plugins.judging import calibration as agreement
+from rig.plugins.judging.calibration import load_labels
+from rig.plugins.judging.evaluators import FIELDS, RULES, Evaluator, JudgeFunction, find, load
+from rig.plugins.judging.planning import merged
+from rig.plugins.judging.questions import (
     Cut,
     Question,
     ReasonPlace,
@@ -33,9 +33,9 @@ from rig.judging.questions import (
     task_json,
     variations,
 )
-from rig.judging.voting import PreferenceVote, Side, StatusVote, vote_on_answer, vote_on_pair
-from rig.models import StepKey, UserMessage
-from rig.papers.toolbench.results import (
+from rig.plugins.judging.voting import PreferenceVote, Side, StatusVote, vote_on_answer, vote_on_pair
+from rig.core.models import StepKey, UserMessage
+from rig.plugins.papers.toolbench.results import (
     PASS_HEADER,
     PREFERENCE_HEADER,
     pass_json,
@@ -45,7 +45,7 @@ from rig.papers.toolbench.results import (
     read_passes,
     read_preferences,
 )
-from rig.solutions.judgements import (
+from rig.plugins.solutions.judgements import (
     MOST_VOTES,
     AnswerStatus,
     Judged,
@@ -61,8 +61,8 @@ from rig.solutions.judgements import (
     sopr,
     tally,
 )
-from rig.solutions.rules import Ties, Unsolvable, Unsure, VoteRules
-from rig.tasks import require_unique
+from rig.plugins.solutions.rules import Ties, Unsolvable, Unsure, VoteRules
+from rig.core.tasks import require_unique
 
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")

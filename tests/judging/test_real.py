@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from tool_answers import solution
 
-from rig.judging.stored import read_votes
-from rig.papers.toolbench.method import write
-from rig.solutions.judgements import ModelAnswers
+from rig.plugins.judging.stored import read_votes
+from rig.plugins.papers.toolbench.method import write
+from rig.plugins.solutions.judgements import ModelAnswers
 from rig.store import Runs, StoredRun
 
 KILLED_AFTER = (1, 3)

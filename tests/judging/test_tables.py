@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from tool_answers import PUBLIC, needs_public_data, solution
 
-from rig.errors import RigError
-from rig.papers.toolbench.method import load
-from rig.papers.toolbench.results import (
+from rig.core.errors import RigError
+from rig.plugins.papers.toolbench.method import load
+from rig.plugins.papers.toolbench.results import (
     pass_json,
     pass_table,
     preference_json,
@@ -18,8 +18,8 @@ from rig.papers.toolbench.results import (
     read_preferences,
     read_results,
 )
-from rig.solutions.judgements import Judged, Preference, Vote, tally
-from rig.solutions.rules import VoteRules
+from rig.plugins.solutions.judgements import Judged, Preference, Vote, tally
+from rig.plugins.solutions.rules import VoteRules
 
 STABLE = PUBLIC / "stabletoolbench" / "data_example"
 

@@ -13,12 +13,12 @@ import pytest
 from judging.test_runs import STATUSES, Stub, judged, planned, rates
 from tool_answers import PUBLIC, needs_public_data
 
-from rig.errors import RigError
-from rig.judging.stored import write_results
-from rig.papers.toolbench.method import load
-from rig.papers.toolbench.raw import convert
-from rig.papers.toolbench.results import read_results
-from rig.solutions.solution import Node, score_of
+from rig.core.errors import RigError
+from rig.plugins.judging.stored import write_results
+from rig.plugins.papers.toolbench.method import load
+from rig.plugins.papers.toolbench.raw import convert
+from rig.plugins.papers.toolbench.results import read_results
+from rig.plugins.solutions.solution import Node, score_of
 
 Rig = Callable[..., Any]
 STABLE = PUBLIC / "stabletoolbench" / "data_example"

@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 from tool_answers import given_up, solution
 
-from rig.calls import JsonObject
-from rig.engine.core.template import ChatTemplate
-from rig.engine.formats.base import ObjectFormat
-from rig.judging.evaluators import find
-from rig.judging.questions import WHOLE, Cut, Question, answer_json, fit, read, request, shortened, variations
-from rig.judging.voting import PreferenceVote, Side, StatusVote, vote_on_answer, vote_on_pair
-from rig.models import StepKey, UserMessage
-from rig.solutions.judgements import decide
-from rig.solutions.rules import VoteRules
+from rig.core.calls import JsonObject
+from rig.plugins.llama.core.template import ChatTemplate
+from rig.plugins.llama.formats.base import ObjectFormat
+from rig.plugins.judging.evaluators import find
+from rig.plugins.judging.questions import WHOLE, Cut, Question, answer_json, fit, read, request, shortened, variations
+from rig.plugins.judging.voting import PreferenceVote, Side, StatusVote, vote_on_answer, vote_on_pair
+from rig.core.models import StepKey, UserMessage
+from rig.plugins.solutions.judgements import decide
+from rig.plugins.solutions.rules import VoteRules
 
 WHOLE_CUT = Cut()
 BOTH: list[tuple[Side, Side]] = [(0, 1), (1, 0)]

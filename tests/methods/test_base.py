@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from rig import methods
-from rig.errors import RigError
+from rig.core.errors import RigError
 from rig.methods.base import Checked, Loaded, Method, Option
-from rig.metrics import Declaration
-from rig.solutions.setup import SolutionSetup
+from rig.core.metrics import Declaration
+from rig.plugins.solutions.setup import SolutionSetup
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from rig.methods.bfcl.method import METHOD, counts_of
+from rig.plugins.bfcl.method import METHOD, counts_of
 from rig.methods.defects import defects, sound_counts, sound_metrics
-from rig.tasks import Task, select
+from rig.core.tasks import Task, select
 
 WRONG = "live_multiple_862-181-3"
 

@@ -4,9 +4,9 @@ import time
 
 import small_talks
 
-from rig.errors import ErrorKind
+from rig.core.errors import ErrorKind
 from rig.methods.scripted import Scripted, called, failed, replied
-from rig.models import Piece, Request, StepKey
+from rig.core.models import Piece, Request, StepKey
 
 
 def _request(conversation: str = "alarms", turn: int = 1, step: int = 0) -> Request:

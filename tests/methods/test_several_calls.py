@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from rig import methods
-from rig.calls import Json
-from rig.models import Model, OneByOne, OnPiece, Prediction, Request
+from rig.core.calls import Json
+from rig.core.models import Model, OneByOne, OnPiece, Prediction, Request
 
 SUITES = {method.name: suite for suite, (method, _) in reversed(methods.suites().items())}
 

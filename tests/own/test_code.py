@@ -11,10 +11,10 @@ import pytest
 import tiny_gguf
 from native_templates import OWN
 
-from rig.calls import Call
-from rig.errors import RigError
-from rig.toolbox import Simulator
-from rig.toolbox.folder import find_toolbox
+from rig.core.calls import Call
+from rig.core.errors import RigError
+from rig.world import Simulator
+from rig.world.folder import find_toolbox
 
 Make = Any
 
@@ -25,7 +25,7 @@ from typing import Annotated, Literal
 from sqlite_utils import Database
 from typing_extensions import TypedDict
 
-from rig.toolbox import ToolError, World, tool
+from rig.world import ToolError, World, tool
 
 TABLES = """
 CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT NOT NULL, day TEXT);
@@ -71,7 +71,7 @@ def respond(made: Simulator, name: str, **arguments: Any) -> Any:
 
 def test_docstrings_keep_their_paragraphs_and_lists(folder: Make) -> None:
     doc = "Find notes\n    that match.\n\n    Ways:\n    - by word\n    - by day\n    1. first\n    2. then"
-    head = "from rig.toolbox import tool\n\n\n@tool\ndef find(word: str) -> list:\n"
+    head = "from rig.world import tool\n\n\n@tool\ndef find(word: str) -> list:\n"
     code = f'{head}    """{doc}"""\n    return []\n'
     [find] = find_toolbox(str(folder(code=code))).tools.values()
     assert find.description == "Find notes that match.\n\nWays:\n- by word\n- by day\n1. first\n2. then"
@@ -131,7 +131,7 @@ def test_arguments_are_checked_before_a_function_sees_them(folder: Make) -> None
 
 BAD = '''
 import sys, time
-from rig.toolbox import tool
+from rig.world import tool
 
 @tool
 def get_raise(x: int = 1):
@@ -242,17 +242,17 @@ def test_what_a_tool_prints_nobody_sees(folder: Make, capsys: pytest.CaptureFixt
     [
         ("1 / 0", "toolbox.py, line 1: ZeroDivisionError: division by zero"),
         ("\ndef f(:\n", "toolbox.py, line 2: SyntaxError"),
-        ("from rig.toolbox import tool\n@tool\ndef f(x): pass", "line 2: f: the argument x has no type"),
-        ("from rig.toolbox import tool\n@tool\ndef f(*x: int): pass", "the argument x has no single value"),
-        ("from rig.toolbox import tool\n@tool\ndef f(x: object()): pass", "toolbox.py, line"),
-        ("from rig.toolbox import tool\n@tool\ndef f(x: 'Nowhere'): pass", "its annotations cannot be read"),
-        ("from rig.toolbox import tool\n@tool(match={'y': 'any'})\ndef f(x: int): pass", "match names y"),
+        ("from rig.world import tool\n@tool\ndef f(x): pass", "line 2: f: the argument x has no type"),
+        ("from rig.world import tool\n@tool\ndef f(*x: int): pass", "the argument x has no single value"),
+        ("from rig.world import tool\n@tool\ndef f(x: object()): pass", "toolbox.py, line"),
+        ("from rig.world import tool\n@tool\ndef f(x: 'Nowhere'): pass", "its annotations cannot be read"),
+        ("from rig.world import tool\n@tool(match={'y': 'any'})\ndef f(x: int): pass", "match names y"),
         (
-            "from rig.toolbox import tool\n@tool(match={'x': 'fuzzy'})\ndef f(x: int): pass",
+            "from rig.world import tool\n@tool(match={'x': 'fuzzy'})\ndef f(x: int): pass",
             "'fuzzy' is not a rule",
         ),
         ("x = 1", "declares no tool; put @tool before a function"),
-        ("from rig.toolbox import tool\nTABLES = 'CREATE TABL x'\n@tool\ndef f(): pass", "TABLES: near"),
+        ("from rig.world import tool\nTABLES = 'CREATE TABL x'\n@tool\ndef f(): pass", "TABLES: near"),
         ("raise SystemExit(1)", "toolbox.py, line 1: SystemExit"),
         ("import no_such_thing_at_all", "line 1: ModuleNotFoundError"),
     ],
@@ -267,7 +267,7 @@ def test_code_that_cannot_be_loaded_is_one_line_with_its_place(folder: Make, cod
 
 @pytest.mark.parametrize("body", ["while True: pass", "import time; time.sleep(3600)"])
 def test_code_that_never_ends_loading(folder: Make, monkeypatch: pytest.MonkeyPatch, body: str) -> None:
-    monkeypatch.setattr("rig.toolbox.functions.LIMIT_S", 0.3)
+    monkeypatch.setattr("rig.world.functions.LIMIT_S", 0.3)
     place = folder(code=f"x = 1\n{body}\n")
     with pytest.raises(RigError, match=r"toolbox\.py, line 2: loading it did not finish within 0\.3 s"):
         find_toolbox(str(place))
@@ -282,7 +282,7 @@ def test_what_code_prints_while_it_is_loaded_nobody_sees(
 
 def test_an_argument_can_be_an_object_of_anything(folder: Make) -> None:
     code = (
-        "from typing import Any\nfrom rig.toolbox import tool\n@tool\n"
+        "from typing import Any\nfrom rig.world import tool\n@tool\n"
         "def add_more(more: dict[str, Any], counts: dict[str, int]): return [more, sum(counts.values())]\n"
     )
     place = folder(code=code)
@@ -297,7 +297,7 @@ def test_an_argument_can_be_an_object_of_anything(folder: Make) -> None:
 
 
 def test_two_functions_of_one_name(folder: Make) -> None:
-    code = "from rig.toolbox import tool\n@tool\ndef f(): 'a'\ng = f\n@tool\ndef f(): 'b'\n"
+    code = "from rig.world import tool\n@tool\ndef f(): 'a'\ng = f\n@tool\ndef f(): 'b'\n"
     with pytest.raises(RigError, match="there are two tools named f"):
         find_toolbox(str(folder(code=code)))
 
@@ -314,7 +314,7 @@ def test_the_hash_is_of_all_files_of_the_folder(folder: Make) -> None:
 
 def test_a_declared_tool_may_have_code_or_not(folder: Make) -> None:
     declared = [{"name": name, "description": "As declared.", "action": True} for name in ("get_a", "get_b")]
-    code = "from rig.toolbox import tool\n@tool\ndef get_b(): return 'from code'\n"
+    code = "from rig.world import tool\n@tool\ndef get_b(): return 'from code'\n"
     place = folder(tools={"tools": declared}, code=code)
     made = simulator(place)
     assert respond(made, "get_b") == "from code"
@@ -388,6 +388,6 @@ def test_a_model_is_held_to_objects_of_which_nothing_is_declared(
     ],
 )
 def test_a_name_that_is_no_verb_does_not_make_an_action(folder: Make, body: str, acts: bool) -> None:
-    place = folder(code=f"from rig.toolbox import tool\n\n\n@tool\n{body}")
+    place = folder(code=f"from rig.world import tool\n\n\n@tool\n{body}")
     (tool,) = find_toolbox(str(place)).tools.values()
     assert tool.action is acts

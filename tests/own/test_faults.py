@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rig.methods.tooltalk.method import ToolTalk
+from rig.plugins.tooltalk.method import ToolTalk
 
 Rig = Callable[..., Any]
 Make = Callable[..., Path]

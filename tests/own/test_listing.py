@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from rig.engine.grammar.schema import narrow
-from rig.errors import RigError
-from rig.toolbox.listing import is_action, read_listing, write_listing
-from rig.toolbox.schemas import schema_faults
+from rig.plugins.llama.grammar.schema import narrow
+from rig.core.errors import RigError
+from rig.world.listing import is_action, read_listing, write_listing
+from rig.world.schemas import schema_faults
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 MCP = {"name": "get_weather", "description": "The weather.", "inputSchema": CITY}

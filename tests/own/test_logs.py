@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rig.documents import read
+from rig.core.documents import read
 
 TOOL = {
     "type": "function",

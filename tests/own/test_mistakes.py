@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from rig.errors import RigError
-from rig.methods.tooltalk.check_written import check_own
-from rig.toolbox.folder import load_folder
-from rig.toolbox.schemas import misformed
+from rig.core.errors import RigError
+from rig.plugins.tooltalk.check_written import check_own
+from rig.world.folder import load_folder
+from rig.world.schemas import misformed
 
 PROPERTIES = {
     "until": {"type": "string", "format": "date"},

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rig.errors import RigError
-from rig.toolbox.rules import ABSENT, Rule, first_difference, nested, nested_texts, parse, simple
+from rig.core.errors import RigError
+from rig.world.rules import ABSENT, Rule, first_difference, nested, nested_texts, parse, simple
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=12),

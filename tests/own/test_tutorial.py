@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from rig.documents import read
-from rig.toolbox import rules
+from rig.core.documents import read
+from rig.world import rules
 
 PAGE = (Path(__file__).parents[2] / "docs" / "tutorials" / "your-own.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"(?P<before>[^\n]*\n?[^\n]*)\n\n```(?P<kind>\w+)\n(?P<text>.*?)```", re.DOTALL)

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rig.calls import Call, Outcome
+from rig.core.calls import Call, Outcome
 from rig.scoring import Exact
 from rig.scoring.rules import Rules
-from rig.toolbox.folder import load_folder
-from rig.toolbox.rules import Rule, TrueCall, nested, parse
-from rig.toolbox.toolbox import Simulator, Toolbox
-from rig.toolbox.values import alike, filled, read_number, typed
+from rig.world.folder import load_folder
+from rig.world.rules import Rule, TrueCall, nested, parse
+from rig.world.toolbox import Simulator, Toolbox
+from rig.world.values import alike, filled, read_number, typed
 
 TOOLS = """
 {"tools": [{"name": "delete_files", "description": "Deletes.", "action": true, "match": {"memo": "any"},

@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from rig.calls import Call
-from rig.errors import RigError
+from rig.core.calls import Call
+from rig.core.errors import RigError
 from rig.methods.scripted import called, replied
-from rig.methods.tooltalk.conversations import Conversation, load_directory
-from rig.methods.tooltalk.method import ToolTalk
-from rig.models import Prediction
-from rig.toolbox.folder import find_toolbox
+from rig.plugins.tooltalk.conversations import Conversation, load_directory
+from rig.plugins.tooltalk.method import ToolTalk
+from rig.core.models import Prediction
+from rig.world.folder import find_toolbox
 
 Make = Callable[..., Path]
 
@@ -46,7 +46,7 @@ def play(place: Path, *turns: list[Any], name: str | None = None, **options: Any
     [task] = [each for each in method.load(place) if name in (None, each.name)]
     setup, settings = method.ready(values), method.settings(values)
     setup.check(task, settings)
-    from rig.events import Where
+    from rig.core.events import Where
 
     episode = setup.start(task, settings, Where("", task.name, 0), lambda event: None, 0)
     for calls in turns:
@@ -119,7 +119,7 @@ def test_tools_without_code_answer_as_recorded(folder: Make) -> None:
 
 
 def _made(place: Path, calls: list[Any]) -> list[Any]:
-    from rig.toolbox import Simulator
+    from rig.world import Simulator
 
     toolbox = find_toolbox(str(place))
     simulator = Simulator(toolbox.world(), toolbox)
@@ -277,7 +277,7 @@ def test_check_says_what_is_wrong_in_one_line(folder: Make, text: str, fault: st
 
 def test_check_makes_the_calls(folder: Make) -> None:
     code = (
-        "from rig.toolbox import tool\n@tool\ndef get_n(n: int):\n    if n < 0:\n        raise KeyError(n)\n"
+        "from rig.world import tool\n@tool\ndef get_n(n: int):\n    if n < 0:\n        raise KeyError(n)\n"
         "    if n > 9:\n        print('large')\n    return n + 1\n"
     )
     turn = "- user: x\n  calls:\n    - get_n: {n: %s}\n      %s\n"
@@ -375,7 +375,7 @@ def test_names_that_are_there_twice(folder: Make) -> None:
 
 SLOW = """
 import time
-from rig.toolbox import tool
+from rig.world import tool
 TABLES = "CREATE TABLE seen (n INTEGER);"
 @tool
 def add_n(db, n: int):

@@ -20,22 +20,22 @@ from rescore.test_files import CALL, REPLY
 from small_talks import sources
 from tool_answers import solution
 
-from rig.documents import json_of, lines_of
-from rig.errors import RigError
-from rig.judging import evaluators
-from rig.judging.calibration import load_labels
-from rig.methods.autode import checkout
-from rig.methods.bfcl import data
-from rig.methods.bfcl.turn_entries import parse as parse_talk
-from rig.papers import autode as records
-from rig.papers import bfcl
-from rig.papers.autode import turns as played
-from rig.papers.openai_chat import PAPER as LOGS
-from rig.papers.toolbench import method as answers
-from rig.papers.toolbench import results
-from rig.papers.toolbench.raw import raw_of
-from rig.papers.tooltalk import load_predictions
-from rig.tooltalk import TOOLTALK
+from rig.core.documents import json_of, lines_of
+from rig.core.errors import RigError
+from rig.plugins.judging import evaluators
+from rig.plugins.judging.calibration import load_labels
+from rig.plugins.autode import checkout
+from rig.plugins.bfcl import data
+from rig.plugins.bfcl.turn_entries import parse as parse_talk
+from rig.plugins.papers import autode as records
+from rig.plugins.papers import bfcl
+from rig.plugins.papers.autode import turns as played
+from rig.plugins.papers.openai_chat import PAPER as LOGS
+from rig.plugins.papers.toolbench import method as answers
+from rig.plugins.papers.toolbench import results
+from rig.plugins.papers.toolbench.raw import raw_of
+from rig.plugins.papers.tooltalk import load_predictions
+from rig.plugins.tooltalk_tools import TOOLTALK
 
 WHOLE = solution()
 CONVERTED = {"1": WHOLE.as_json()}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rig.errors import RigError
+from rig.core.errors import RigError
 from rig.methods.paper import Paper, of_method
 
 

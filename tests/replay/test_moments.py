@@ -13,7 +13,7 @@ import small_talks
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rig.events import (
+from rig.core.events import (
     ArmFinished,
     ArmReady,
     ArmStarted,
@@ -29,12 +29,12 @@ from rig.events import (
     TurnFinished,
     Where,
 )
-from rig.meters import Costs
+from rig.core.meters import Costs
 from rig.methods.scripted import Scripted
-from rig.models import Model, Prediction, Usage
-from rig.replay.moments import Moment, turn_moments
-from rig.replay.player import Player
-from rig.tasks import PlayedTurn, Step
+from rig.core.models import Model, Prediction, Usage
+from rig.plugins.replay.moments import Moment, turn_moments
+from rig.plugins.replay.player import Player
+from rig.core.tasks import PlayedTurn, Step
 
 
 def moments_of(played: PlayedTurn) -> list[Moment]:

@@ -20,8 +20,8 @@ import small_talks
 import stored_runs
 from patience import PATIENCE_S
 
-from rig.errors import RigError
-from rig.events import (
+from rig.core.errors import RigError
+from rig.core.events import (
     ArmFinished,
     ConversationFinished,
     ConversationStarted,
@@ -35,8 +35,8 @@ from rig.events import (
     Where,
 )
 from rig.methods.scripted import Scripted, replied
-from rig.models import Prediction, Request, Usage
-from rig.replay.player import SPEEDS, Player
+from rig.core.models import Prediction, Request, Usage
+from rig.plugins.replay.player import SPEEDS, Player
 from rig.running.control import Control
 from rig.store import Follower, Runs, StoredRun, TurnEntry, delete_run
 

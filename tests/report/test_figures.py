@@ -10,8 +10,8 @@ from counted import METRICS
 from graded_talks import model, play
 
 from rig.compare.compare import compare
-from rig.report import plots
-from rig.report.plots import (
+from rig.plugins.report import plots
+from rig.plugins.report.plots import (
     INK,
     arm_colour,
     axes,

@@ -7,9 +7,9 @@ import pytest
 from browser import CHROMIUM, Page
 from graded_talks import model, play
 
-from rig.files import write
-from rig.report import gather, render
-from rig.report.page import page as whole_page
+from rig.core.files import write
+from rig.plugins.report import gather, render
+from rig.plugins.report.page import page as whole_page
 from rig.store import Runs
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")]

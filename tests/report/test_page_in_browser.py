@@ -7,11 +7,11 @@ import pytest
 from browser import CHROMIUM, Page
 from graded_talks import model, play
 
-from rig.files import write
+from rig.core.files import write
 from rig.methods.scripted import Scripted, called, replied
-from rig.models import Prediction, Request
-from rig.report import gather, render
-from rig.report.page import page as html
+from rig.core.models import Prediction, Request
+from rig.plugins.report import gather, render
+from rig.plugins.report.page import page as html
 from rig.store import Runs
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")]

@@ -20,13 +20,13 @@ from graded_talks import model, play
 
 from rig.compare.groups import groups_of
 from rig.compare.recommendation import recommend
-from rig.displays.compare import heading, notes
-from rig.errors import RigError
-from rig.files import write
+from rig.show.compare import heading, notes
+from rig.core.errors import RigError
+from rig.core.files import write
 from rig.methods.scripted import Scripted, called, replied
-from rig.models import Prediction, Request
-from rig.report import FORMATS, Material, gather, render
-from rig.report.page import page
+from rig.core.models import Prediction, Request
+from rig.plugins.report import FORMATS, Material, gather, render
+from rig.plugins.report.page import page
 from rig.store import Runs
 
 Rig = Callable[..., Any]
@@ -361,11 +361,11 @@ def test_json_cuts_long_texts_and_lists_and_says_so(
     assert arguments["time"] == f"{'x' * 20_000} .. 40,000 more characters"
     assert sorted(map(len, arguments)) == [4, 20_000 + len("1:  .. 40,000 more characters")]
     assert max(map(len, filter(lambda each: isinstance(each, list), arguments.values()))) == 20_000
-    monkeypatch.setattr("rig.report.LARGEST", 100_000)
+    monkeypatch.setattr("rig.plugins.report.LARGEST", 100_000)
     short = render(told, "json")
     assert json.loads(short)["cut"]["longest"] < 20_000
     assert len(json.loads(short)["transcripts"]) == 2
-    monkeypatch.setattr("rig.report.LARGEST", 10)
+    monkeypatch.setattr("rig.plugins.report.LARGEST", 10)
     assert len(json.loads(render(told, "json"))["transcripts"]) == 2
     with Runs.open(store) as runs:
         assert "cut" not in json.loads(render(gather(runs, ["latest"]), "json"))
@@ -378,7 +378,7 @@ def test_a_large_report_shows_what_flipped_and_says_what_it_leaves_out(
     """Its numbers are those of all conversations, and CSV has them all."""
     with Runs.open(store) as runs:
         whole = gather(runs, ["latest"])
-        monkeypatch.setattr("rig.report.material.MOST", 3 * 9)
+        monkeypatch.setattr("rig.plugins.report.material.MOST", 3 * 9)
         part = gather(runs, ["latest"])
     shown = [part.comparison.conversations[number][0] for number in part.shown]
     assert list(part.shown) == sorted(part.shown)

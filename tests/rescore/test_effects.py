@@ -7,14 +7,14 @@ import pytest
 import small_talks
 import small_world
 
-from rig.calls import Call, ExecutedCall, Outcome
-from rig.errors import RigError
+from rig.core.calls import Call, ExecutedCall, Outcome
+from rig.core.errors import RigError
 from rig.methods.scripted import Scripted
-from rig.models import Prediction
-from rig.rescore.reexecute import effects, effects_of
+from rig.core.models import Prediction
+from rig.plugins.rescore.reexecute import effects, effects_of
 from rig.store import Runs
-from rig.tasks import PlayedTurn, Step
-from rig.toolbox.diff import Effect
+from rig.core.tasks import PlayedTurn, Step
+from rig.world.diff import Effect
 
 
 def did(*calls: Call, turn: int = 1, compat: bool = False) -> list[Effect]:

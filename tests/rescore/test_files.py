@@ -9,15 +9,15 @@ import small_talks
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rig.calls import Call, ExecutedCall
-from rig.errors import ErrorKind, RigError
+from rig.core.calls import Call, ExecutedCall
+from rig.core.errors import ErrorKind, RigError
 from rig.methods.scripted import Scripted
-from rig.methods.tooltalk.conversations import parse_conversation
-from rig.models import Prediction
-from rig.papers.tooltalk import load_predictions, with_predictions
+from rig.plugins.tooltalk.conversations import parse_conversation
+from rig.core.models import Prediction
+from rig.plugins.papers.tooltalk import load_predictions, with_predictions
 from rig.store import Runs
-from rig.tasks import PlayedTurn, Step
-from rig.tooltalk import TOOLTALK
+from rig.core.tasks import PlayedTurn, Step
+from rig.plugins.tooltalk_tools import TOOLTALK
 
 CALL = {
     "request": {"api_name": "AddAlarm", "parameters": {"time": "07:00:00", "session_token": "t"}},

@@ -10,13 +10,13 @@ import pytest
 import small_talks
 import stored_runs
 
-from rig.cli.score import ScoredGroup, Spool
-from rig.events import Where
+from rig.plugins.rescore.verb import ScoredGroup, Spool
+from rig.core.events import Where
 from rig.methods.scripted import Scripted
-from rig.methods.tooltalk import setup
-from rig.methods.tooltalk.conversations import Conversation
-from rig.methods.tooltalk.setup import replayed_truths
-from rig.rescore.stored import Scored, score_run
+from rig.plugins.tooltalk import setup
+from rig.plugins.tooltalk.conversations import Conversation
+from rig.plugins.tooltalk.setup import replayed_truths
+from rig.plugins.rescore.stored import Scored, score_run
 from rig.store import Runs
 
 Rig = Callable[..., Any]
@@ -87,7 +87,7 @@ def test_what_is_printed_is_one_json_value_whatever_is_in_it(tmp_path: Path, rig
 
 
 def test_a_spool_gives_back_what_it_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rig.cli.score._IN_MEMORY", 10)
+    monkeypatch.setattr("rig.plugins.rescore.verb._IN_MEMORY", 10)
     values = [{"a": "\x1e\n\ud800\u2028", "b": [number]} for number in range(40)]
     spool = Spool()
     for value in values:

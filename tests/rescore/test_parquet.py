@@ -9,7 +9,7 @@ import pytest
 from conftest import Finished
 from graded_talks import model, play
 
-from rig.rescore import flat
+from rig.plugins.rescore import flat
 from rig.store import EXPORTED_VIEWS
 
 N = 3

@@ -9,15 +9,15 @@ import pytest
 import small_talks
 import small_world
 
-from rig.calls import Call, ExecutedCall, Outcome
-from rig.errors import RigError
+from rig.core.calls import Call, ExecutedCall, Outcome
+from rig.core.errors import RigError
 from rig.methods.scripted import Scripted
-from rig.methods.tooltalk.conversations import Conversation, load_directory, parse_conversation
-from rig.models import Prediction
-from rig.rescore.reexecute import Reexecuted, reexecute
+from rig.plugins.tooltalk.conversations import Conversation, load_directory, parse_conversation
+from rig.core.models import Prediction
+from rig.plugins.rescore.reexecute import Reexecuted, reexecute
 from rig.store import Runs
-from rig.tasks import PlayedTurn, Step
-from rig.tooltalk.seeds import world_from
+from rig.core.tasks import PlayedTurn, Step
+from rig.plugins.tooltalk_tools.seeds import world_from
 
 
 def again(

@@ -10,11 +10,11 @@ import pytest
 import small_talks
 import small_world
 
-from rig.errors import RigError
-from rig.events import TurnFinished
+from rig.core.errors import RigError
+from rig.core.events import TurnFinished
 from rig.methods.scripted import Scripted
-from rig.rescore.setups import setup_for_files, setup_of
-from rig.rescore.stored import export_run, score_files, score_run
+from rig.plugins.rescore.setups import setup_for_files, setup_of
+from rig.plugins.rescore.stored import export_run, score_files, score_run
 from rig.running.control import Control
 from rig.running.runner import run
 from rig.scoring import Grader
@@ -191,7 +191,7 @@ def test_nothing_is_overwritten(store: Path, tmp_path: Path) -> None:
 
 def test_a_file_that_cannot_be_written_leaves_none(tmp_path: Path) -> None:
     from rig.methods.scripted import Oracle
-    from rig.methods.tooltalk.conversations import parse_conversation
+    from rig.plugins.tooltalk.conversations import parse_conversation
 
     long = "n" * 300
     conversations = tuple(
@@ -220,7 +220,7 @@ def test_settings_that_rig_never_wrote_are_one_line(store: Path, before: str, af
 
 
 def test_names_cannot_lead_out_of_the_directory(tmp_path: Path) -> None:
-    from rig.methods.tooltalk.conversations import parse_conversation
+    from rig.plugins.tooltalk.conversations import parse_conversation
 
     names = ["../up", "..", ".", "/etc/x", "a\\b", "\x1b[31m", "ok name-1"]
     conversations = tuple(

@@ -7,7 +7,7 @@ import pytest
 import small_talks
 from counted import measured
 
-from rig.events import (
+from rig.core.events import (
     ConversationSkipped,
     ConversationStarted,
     Event,

@@ -7,7 +7,7 @@ import pytest
 
 from rig.methods.episode import Ask
 from rig.methods.scripted import Scripted, replied
-from rig.models import Model, Piece, Prediction, Request, StepKey
+from rig.core.models import Model, Piece, Prediction, Request, StepKey
 from rig.running.control import Control, Stopped
 from rig.running.courses import Asking, drive
 

@@ -7,8 +7,8 @@ import small_talks
 
 from rig.compare.arms import ComparisonOptions
 from rig.compare.compare import compare
-from rig.metrics import forms_in_words
-from rig.models import LEAKED, OWN, Model, OnPiece, Prediction, Request
+from rig.core.metrics import forms_in_words
+from rig.core.models import LEAKED, OWN, Model, OnPiece, Prediction, Request
 from rig.store import Runs
 
 FENCED = f"{LEAKED}fenced JSON"

@@ -10,10 +10,10 @@ import small_talks
 
 from rig.compare.compare import compare
 from rig.compare.sequential import compare_sequentially
-from rig.errors import ErrorKind, RigError
-from rig.events import Notice
+from rig.core.errors import ErrorKind, RigError
+from rig.core.events import Notice
 from rig.methods.scripted import Scripted, failed
-from rig.models import Prediction, Request
+from rig.core.models import Prediction, Request
 from rig.store import Runs
 
 Rig = Callable[..., Any]

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rig.cli.options import click_option
-from rig.engine_options import EngineOptions
-from rig.option import GROUPS, Option
-from rig.options import OF_ENGINE, TABLE, engine_fingerprint
+from rig.config.engine import EngineOptions
+from rig.config.option import GROUPS, Option
+from rig.config.options import OF_ENGINE, TABLE, engine_fingerprint
 from rig.running.planning import Options
 
 NAMES = [name for name in TABLE if name not in ("models", "lora", "role", "draft", "similarity")]

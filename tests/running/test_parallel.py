@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import small_talks
 
-from rig.events import ConversationStarted, Event, TurnFinished, TurnStarted
+from rig.core.events import ConversationStarted, Event, TurnFinished, TurnStarted
 from rig.methods.scripted import Scripted, replied
 from rig.running.control import Control
 from rig.running.runner import run

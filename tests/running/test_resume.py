@@ -20,8 +20,8 @@ import small_world
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rig.errors import RigError
-from rig.events import (
+from rig.core.errors import RigError
+from rig.core.events import (
     ArmFinished,
     ConversationStarted,
     Event,
@@ -31,12 +31,12 @@ from rig.events import (
     TurnFinished,
 )
 from rig.methods.scripted import Scripted
-from rig.methods.tooltalk.prompt import ToolTalkSettings
+from rig.plugins.tooltalk.prompt import ToolTalkSettings
 from rig.running.control import Control
 from rig.running.runner import run
 from rig.scoring import GRADER_VERSION
 from rig.store import Runs
-from rig.toolbox.world import World
+from rig.world.world import World
 
 
 def _models() -> tuple[Scripted, Scripted]:

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 import small_talks
 
-from rig.errors import ErrorKind, RigError
-from rig.events import Event, Notice, RunStarted, TurnFinished
+from rig.core.errors import ErrorKind, RigError
+from rig.core.events import Event, Notice, RunStarted, TurnFinished
 from rig.methods.scripted import Scripted, failed
-from rig.models import Prediction, Request
+from rig.core.models import Prediction, Request
 from rig.running.control import Control
 from rig.running.runner import run
 from rig.store import FailedTurn, Runs, RunWriter, StoredRun

@@ -9,8 +9,8 @@ import small_talks
 import small_world
 from counted import measured
 
-from rig.errors import ErrorKind, RigError
-from rig.events import (
+from rig.core.errors import ErrorKind, RigError
+from rig.core.events import (
     ArmFinished,
     ArmReady,
     ArmStarted,
@@ -26,8 +26,8 @@ from rig.events import (
     TurnStarted,
 )
 from rig.methods.scripted import Scripted, replied
-from rig.methods.tooltalk.prompt import ToolTalkSettings
-from rig.models import Model, Notify, OneByOne, OnPiece, Prediction, Request
+from rig.plugins.tooltalk.prompt import ToolTalkSettings
+from rig.core.models import Model, Notify, OneByOne, OnPiece, Prediction, Request
 from rig.store import StoreError
 
 

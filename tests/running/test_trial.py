@@ -7,7 +7,7 @@ import graded_talks
 import pytest
 import small_talks
 
-from rig.errors import RigError
+from rig.core.errors import RigError
 from rig.methods.scripted import Oracle, Scripted
 from rig.running.plan import Plan
 from rig.running.trial import try_out

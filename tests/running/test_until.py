@@ -16,11 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rig.compare.sequential import SequentialComparison, compare_sequentially
-from rig.displays.lines import PlainDisplay
-from rig.displays.progress import Progress
-from rig.displays.summary import summary
-from rig.errors import RigError
-from rig.events import (
+from rig.show.lines import PlainDisplay
+from rig.show.progress import Progress
+from rig.show.summary import summary
+from rig.core.errors import RigError
+from rig.core.events import (
     ArmFinished,
     ArmReady,
     ArmStarted,
@@ -33,15 +33,15 @@ from rig.events import (
     Where,
 )
 from rig.methods.scripted import Scripted
-from rig.metrics import UNPLAYED
-from rig.models import Model, Notify
-from rig.rates.sequential import LossTest
+from rig.core.metrics import UNPLAYED
+from rig.core.models import Model, Notify
+from rig.stats.sequential import LossTest
 from rig.running.control import Control
 from rig.running.plan import Plan
 from rig.running.runner import run
 from rig.store import Cell, Runs
-from rig.strategies.until import CAUTION, Deciding, UntilVerdict
-from rig.tasks import in_random_order
+from rig.plugins.strategies.until import CAUTION, Deciding, UntilVerdict
+from rig.core.tasks import in_random_order
 from tui.live.state import RunState
 
 N = 24
@@ -118,7 +118,7 @@ def test_an_arm_is_dropped_as_soon_as_its_loss_is_shown_and_the_others_go_on(sto
 def test_models_that_come_again_stay_loaded_if_there_is_room(
     store: Path, has_room: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rig.schemes.ArmWeights.has_room", lambda _weights: has_room)
+    monkeypatch.setattr("rig.config.schemes.ArmWeights.has_room", lambda _weights: has_room)
     loaded: list[int] = []
     models = [Closing(i, loaded) for i in range(3)]
     events = small_talks.play(plan(store, *[each.load for each in models]))
@@ -131,7 +131,7 @@ def test_models_that_come_again_stay_loaded_if_there_is_room(
 
 
 def test_a_model_that_is_decided_on_makes_room(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rig.schemes.ArmWeights.has_room", lambda _weights: True)
+    monkeypatch.setattr("rig.config.schemes.ArmWeights.has_room", lambda _weights: True)
     loaded: list[int] = []
     models = [Closing(0, loaded), Closing(1, loaded, LATE), Closing(2, loaded)]
     open_then: list[list[bool]] = []

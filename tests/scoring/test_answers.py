@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from rig.scoring import Adjudicated, Answer, Answers, Exact, add_answers, answers_file, read_answers
 from rig.scoring.similarity import MiniLM
-from rig.scoring.texts import Elsewhere, Meaning
-from rig.tooltalk.world import TASK
+from rig.plugins.text.judge import Elsewhere, Meaning
+from rig.plugins.tooltalk_tools.world import TASK
 
 PAIR = ("water the ferns", "finally water the ferns")
 TEXTS = st.text(max_size=12)

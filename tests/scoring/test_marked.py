@@ -1,6 +1,6 @@
 """What a person is shown of two texts that are not clear."""
 
-from rig.scoring.texts import marked
+from rig.plugins.text.judge import marked
 
 
 def test_clauses_are_shown_side_by_side_with_what_remains_in_brackets() -> None:

@@ -14,14 +14,14 @@ from counted import measured
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rig.calls import Call, CallPlace, ExecutedCall, Outcome, Verdict
-from rig.errors import RigError
-from rig.methods.tooltalk.faults import Acted
-from rig.methods.tooltalk.scoring import ErrorType, count, error_types
+from rig.core.calls import Call, CallPlace, ExecutedCall, Outcome, Verdict
+from rig.core.errors import RigError
+from rig.plugins.tooltalk.faults import Acted
+from rig.plugins.tooltalk.scoring import ErrorType, count, error_types
 from rig.scoring import Exact, Grader, Matching, Mode, comparisons
 from rig.scoring.matching import ANY_WAY, Terms
-from rig.scoring.texts import Meaning, TextJudgement
-from rig.tooltalk import TOOLTALK
+from rig.plugins.text.judge import Meaning, TextJudgement
+from rig.plugins.tooltalk_tools import TOOLTALK
 
 TURNS = st.integers(0, 3)
 ERROR = "nothing found"

@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
-from rig.errors import RigError
+from rig.core.errors import RigError
 from rig.scoring import Adjudicated, Answer, Answers, Exact, measured, readers
 from rig.scoring.readers import Pair, labelled_pairs, likelihood
-from rig.scoring.texts import Elsewhere, Meaning, TextJudgement
-from rig.tooltalk.world import BODY
+from rig.plugins.text.judge import Elsewhere, Meaning, TextJudgement
+from rig.plugins.tooltalk_tools.world import BODY
 
 TRUTH = {frozenset((pair.first, pair.second)): pair.same for pair in labelled_pairs()}
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from rig.calls import Call, CallPlace, Difference, ExecutedCall, Outcome, Verdict
-from rig.errors import RigError
+from rig.core.calls import Call, CallPlace, Difference, ExecutedCall, Outcome, Verdict
+from rig.core.errors import RigError
 from rig.scoring import Exact, Grader, Mode
-from rig.tooltalk import TOOLTALK
+from rig.plugins.tooltalk_tools import TOOLTALK
 
 TOKEN = "token-1"
 

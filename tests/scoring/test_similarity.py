@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from rig.errors import RigError
+from rig.core.errors import RigError
 from rig.scoring import Grader
 from rig.scoring.similarity import DistilBert, Exact, MiniLM, NamedMeasure, load
 from rig.scoring.similarity.embedding import cosine
-from rig.scoring.texts import Elsewhere, Meaning
-from rig.toolbox.spec import Text
-from rig.tooltalk import TOOLTALK
-from rig.tooltalk.world import BODY, EVENT, KINDS, SUBJECT, TASK
+from rig.plugins.text.judge import Elsewhere, Meaning
+from rig.world.spec import Text
+from rig.plugins.tooltalk_tools import TOOLTALK
+from rig.plugins.tooltalk_tools.world import BODY, EVENT, KINDS, SUBJECT, TASK
 
 
 @pytest.fixture(scope="module")

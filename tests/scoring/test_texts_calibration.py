@@ -11,8 +11,8 @@ import pytest
 from benchmarks.free_text.pairs import unseen
 from rig.scoring.similarity import MiniLM
 from rig.scoring.similarity.minilm import bands
-from rig.scoring.texts import Elsewhere, Meaning
-from rig.tooltalk.world import KINDS
+from rig.plugins.text.judge import Elsewhere, Meaning
+from rig.plugins.tooltalk_tools.world import KINDS
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
 PAIRS = CHECKOUT / "benchmarks" / "free_text"

@@ -2,13 +2,13 @@
 
 import pytest
 
-from rig.calls import CallPlace
+from rig.core.calls import CallPlace
 from rig.scoring import Grader, load
 from rig.scoring.similarity import MiniLM
-from rig.scoring.texts import Band, Elsewhere, Meaning, judge
-from rig.toolbox.spec import Text
-from rig.tooltalk import TOOLTALK
-from rig.tooltalk.world import BODY, EVENT, TASK
+from rig.plugins.text.judge import Band, Elsewhere, Meaning, judge
+from rig.world.spec import Text
+from rig.plugins.tooltalk_tools import TOOLTALK
+from rig.plugins.tooltalk_tools.world import BODY, EVENT, TASK
 
 
 def meaning(kind: Text, first: str, second: str) -> Meaning:
@@ -96,7 +96,7 @@ def test_whose_it_is_counts_in_a_message_and_not_in_a_reminder() -> None:
 
 
 def test_the_reason_is_in_the_verdict() -> None:
-    from rig.calls import Call, ExecutedCall, Outcome
+    from rig.core.calls import Call, ExecutedCall, Outcome
 
     truth, wrong = (
         ExecutedCall(Call("AddReminder", {"task": task}), Outcome({"reminder_id": "1"}), "ann")

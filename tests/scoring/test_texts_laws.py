@@ -11,8 +11,8 @@ import pytest
 
 from benchmarks.free_text.rewording import HARMLESS, LEAST, changed
 from rig.scoring.similarity import MiniLM
-from rig.scoring.texts import Band, Elsewhere, Meaning, TextJudgement, judge
-from rig.tooltalk.world import KINDS
+from rig.plugins.text.judge import Band, Elsewhere, Meaning, TextJudgement, judge
+from rig.plugins.tooltalk_tools.world import KINDS
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
 PAIRS = CHECKOUT / "benchmarks" / "free_text"

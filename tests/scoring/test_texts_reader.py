@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from rig.scoring.texts import Band, Meaning, TextJudgement, beside, judge
-from rig.tooltalk.world import BODY, EVENT
+from rig.plugins.text.judge import Band, Meaning, TextJudgement, beside, judge
+from rig.plugins.tooltalk_tools.world import BODY, EVENT
 
 BAND = Band(same=0.8, unclear=0.2, doubtful=0.95)
 

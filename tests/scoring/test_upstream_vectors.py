@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from rig.calls import Call, ExecutedCall, Verdict
-from rig.methods.tooltalk.conversations import Conversation
-from rig.methods.tooltalk.scoring import ErrorType
+from rig.core.calls import Call, ExecutedCall, Verdict
+from rig.plugins.tooltalk.conversations import Conversation
+from rig.plugins.tooltalk.scoring import ErrorType
 
 DROPPED = object()
 True_ = Callable[..., Call]

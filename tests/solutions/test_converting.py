@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from tool_answers import BEGINNING, PUBLIC, finish, needs_public_data, raw
 
-from rig.errors import RigError
-from rig.papers.toolbench import method as answers
-from rig.papers.toolbench.raw import convert, method_of, query_id
-from rig.solutions.judgements import ModelAnswers
-from rig.solutions.solution import Node, Solution
+from rig.core.errors import RigError
+from rig.plugins.papers.toolbench import method as answers
+from rig.plugins.papers.toolbench.raw import convert, method_of, query_id
+from rig.plugins.solutions.judgements import ModelAnswers
+from rig.plugins.solutions.solution import Node, Solution
 
 ANSWERS = PUBLIC / "toolbench" / "answer"
 STABLE = PUBLIC / "stabletoolbench" / "data_example"

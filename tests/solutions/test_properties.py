@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tool_answers import finish, raw, solution
 
-from rig.errors import RigError
-from rig.papers.toolbench import method as answers
-from rig.papers.toolbench.method import file_name, holds_answers, load, write
-from rig.papers.toolbench.raw import checked_shape, convert, method_of, query_id, raw_of
-from rig.solutions.judgements import ModelAnswers, parse
-from rig.solutions.rules import Shape
-from rig.solutions.solution import (
+from rig.core.errors import RigError
+from rig.plugins.papers.toolbench import method as answers
+from rig.plugins.papers.toolbench.method import file_name, holds_answers, load, write
+from rig.plugins.papers.toolbench.raw import checked_shape, convert, method_of, query_id, raw_of
+from rig.plugins.solutions.judgements import ModelAnswers, parse
+from rig.plugins.solutions.rules import Shape
+from rig.plugins.solutions.solution import (
     APOLOGIES,
     FINISH,
     Message,

@@ -9,11 +9,11 @@ from searches import GIVE_UP, Answer, astray, calls_in, finish, searched
 from tool_answers import given_up, solution
 
 from rig.methods.scripted import called, replied
-from rig.models import Prediction, Request
-from rig.papers.toolbench.method import load
-from rig.papers.toolbench.raw import convert, raw_of
-from rig.solutions.rules import Shape
-from rig.solutions.solution import Solution
+from rig.core.models import Prediction, Request
+from rig.plugins.papers.toolbench.method import load
+from rig.plugins.papers.toolbench.raw import convert, raw_of
+from rig.plugins.solutions.rules import Shape
+from rig.plugins.solutions.solution import Solution
 
 Rig = Callable[..., Any]
 

@@ -12,7 +12,7 @@ import pytest
 import small_talks
 from sqlite_utils import Database
 
-from rig.metrics import TASKS
+from rig.core.metrics import TASKS
 from rig.store import Runs, RunWriter, StoreError, check_writable
 from rig.store.connect import backup, connect_for_writing, transaction
 

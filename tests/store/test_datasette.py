@@ -13,7 +13,7 @@ import pytest
 import small_talks
 
 from rig.methods.scripted import Scripted
-from rig.models import OWN, Prediction, Request
+from rig.core.models import OWN, Prediction, Request
 from rig.store import EXPORTED_VIEWS, datasette_metadata
 from rig.store.views import described
 

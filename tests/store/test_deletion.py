@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import small_talks
 
-from rig.errors import RigError
+from rig.core.errors import RigError
 from rig.methods.scripted import Scripted
-from rig.rescore.stored import score_run
+from rig.plugins.rescore.stored import score_run
 from rig.store import Runs, RunWriter, delete_run
 
 

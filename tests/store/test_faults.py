@@ -17,8 +17,8 @@ import pytest
 import small_talks
 import stored_runs
 
-from rig.errors import RigError
-from rig.events import Event, TurnFinished
+from rig.core.errors import RigError
+from rig.core.events import Event, TurnFinished
 from rig.running.control import Control
 from rig.running.runner import run
 from rig.store import Runs, StoreError, backup

@@ -10,7 +10,7 @@ import pytest
 import small_talks
 
 from benchmarks.attack.foreign import HARMS
-from rig.errors import RigError
+from rig.core.errors import RigError
 from rig.store import Runs, merge
 
 READ_ALL_THE_SAME = {

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import small_talks
 
-from rig.errors import RigError
+from rig.core.errors import RigError
 from rig.store import RunWriter, delete_run
 from rig.store.holder import ELSEWHERE, Holder, RunLock, is_locked
 

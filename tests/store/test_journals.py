@@ -13,10 +13,10 @@ import small_talks
 
 from benchmarks.attack import stores
 from benchmarks.attack.campaign import rig
-from rig import databases
+from rig.core import databases
 from rig.store import Runs, StoreError, check_writable, merge
 from rig.store.connect import backup, connect_for_writing
-from rig.toolbox.state import Files, records
+from rig.plugins.mcp.state import Files, records
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -221,7 +221,7 @@ def test_a_servers_database_shows_no_more_than_it_holds(tmp_path: Path) -> None:
 
 
 def test_only_one_module_opens_sqlite() -> None:
-    """Everything else takes a connection from `rig.databases`."""
+    """Everything else takes a connection from `rig.core.databases`."""
     strays = []
     for path in (*(CHECKOUT / "rig").rglob("*.py"), *(CHECKOUT / "tui").rglob("*.py")):
         if path == CHECKOUT / "rig" / "databases.py":

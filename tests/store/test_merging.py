@@ -12,7 +12,7 @@ import pytest
 from conftest import Finished
 from graded_talks import model, play
 
-from rig.errors import RigError
+from rig.core.errors import RigError
 from rig.store import Runs, delete_run, merge
 
 N = 4

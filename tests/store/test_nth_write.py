@@ -15,8 +15,8 @@ import small_talks
 from small_talks import answers
 
 from benchmarks.attack.writes import FAULTS, SAID, Faulty, faulty_stores
-from rig.errors import RigError
-from rig.events import Event, TurnFinished
+from rig.core.errors import RigError
+from rig.core.events import Event, TurnFinished
 from rig.running.control import Control
 from rig.running.plan import Plan
 from rig.running.runner import run

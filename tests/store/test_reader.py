@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 import small_talks
 
-from rig.calls import Call
-from rig.errors import RigError
-from rig.events import ArmFinished, CallJudged, ConversationFinished
+from rig.core.calls import Call
+from rig.core.errors import RigError
+from rig.core.events import ArmFinished, CallJudged, ConversationFinished
 from rig.methods.scripted import Scripted, called
-from rig.methods.tooltalk.conversations import parse_conversation
-from rig.methods.tooltalk.scoring import DECLARATION
-from rig.metrics import total
-from rig.models import StepKey
+from rig.plugins.tooltalk.conversations import parse_conversation
+from rig.plugins.tooltalk.scoring import DECLARATION
+from rig.core.metrics import total
+from rig.core.models import StepKey
 from rig.store import GraderInfo, Runs
 
 

@@ -7,12 +7,12 @@ import small_talks
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rig.calls import Call, Difference, ExecutedCall, Outcome, Verdict
-from rig.errors import ErrorKind
-from rig.events import Where
-from rig.models import Prediction, Usage
+from rig.core.calls import Call, Difference, ExecutedCall, Outcome, Verdict
+from rig.core.errors import ErrorKind
+from rig.core.events import Where
+from rig.core.models import Prediction, Usage
 from rig.store import Runs, RunWriter
-from rig.tasks import PlayedTurn, Step
+from rig.core.tasks import PlayedTurn, Step
 
 texts = st.text()
 numbers = st.integers(0, 2**40)

@@ -11,7 +11,7 @@ import pytest
 import small_talks
 
 from rig import methods
-from rig.errors import RigError
+from rig.core.errors import RigError
 from rig.store import Runs
 from rig.store.rows import StoredTask, view_of
 

@@ -9,7 +9,7 @@ import graded_talks
 import pytest
 
 from rig.compare.compare import compare
-from rig.models import Usage
+from rig.core.models import Usage
 from rig.store import GraderInfo, Runs, StoredRun, TurnSpeed
 
 N = 6

@@ -7,10 +7,10 @@ import pytest
 import small_talks
 
 from rig.compare.compare import compare
-from rig.errors import ErrorKind
+from rig.core.errors import ErrorKind
 from rig.methods.scripted import Scripted, failed
-from rig.methods.tooltalk.scoring import DECLARATION
-from rig.models import Prediction, Request
+from rig.plugins.tooltalk.scoring import DECLARATION
+from rig.core.models import Prediction, Request
 from rig.store import Runs
 
 

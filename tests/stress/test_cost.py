@@ -7,7 +7,7 @@ import noted_talks
 import pytest
 import tiny_gguf
 
-from rig.engine.core.llama import LlamaContext
+from rig.plugins.llama.core.llama import LlamaContext
 from rig.running.control import Control
 from rig.running.planning import Options, plan
 from rig.running.runner import run

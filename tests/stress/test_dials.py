@@ -16,23 +16,23 @@ import pytest
 import small_talks
 import tiny_gguf
 
-from rig.calls import Call
-from rig.errors import RigError
-from rig.events import Event, PieceGenerated, TurnFinished
+from rig.core.calls import Call
+from rig.core.errors import RigError
+from rig.core.events import Event, PieceGenerated, TurnFinished
 from rig.methods.scripted import Oracle, Scripted, called, replied
-from rig.methods.tooltalk.prompt import ToolTalkSettings, opening, presented
-from rig.models import CallMessage, Model, Prediction, Request, UserMessage
-from rig.options import TABLE
+from rig.plugins.tooltalk.prompt import ToolTalkSettings, opening, presented
+from rig.core.models import CallMessage, Model, Prediction, Request, UserMessage
+from rig.config.options import TABLE
 from rig.running.control import Control
 from rig.running.planning import Options, plan
 from rig.running.runner import run
 from rig.store import Runs
-from rig.stress.dial import Stress
-from rig.stress.fill import CHARACTERS, history
-from rig.stress.injections import injection
-from rig.stress.wording import WORDINGS
-from rig.toolbox.toolbox import is_declared
-from rig.tooltalk import TOOLTALK
+from rig.plugins.stress.dial import Stress
+from rig.plugins.stress.fill import CHARACTERS, history
+from rig.plugins.stress.injections import injection
+from rig.plugins.stress.wording import WORDINGS
+from rig.world.toolbox import is_declared
+from rig.plugins.tooltalk_tools import TOOLTALK
 
 LEVELS: dict[str, tuple[Any, ...]] = {
     "fill": (1, 300, 900),
@@ -181,7 +181,7 @@ def test_where_no_tool_can_do_what_is_wanted_one_line_says_so(tmp_path: Path) ->
 
 
 def replace_tools(fits: Callable[[Any], bool]) -> Any:
-    from rig.toolbox import Toolbox
+    from rig.world import Toolbox
 
     return Toolbox("tooltalk", filter(fits, TOOLTALK.tools.values()))
 
@@ -372,7 +372,7 @@ def test_a_neutral_dial_leaves_the_fingerprint_as_it_was() -> None:
     calm = ToolTalkSettings().fingerprint
     assert set(calm) == {"protocol", "docs", "tools", "history", "max_calls", "prompt_sha256"}
     options = Options(models=("oracle",), fill=(0, 2000), typos=(0.0,))
-    from rig.methods.tooltalk.method import METHOD
+    from rig.plugins.tooltalk.method import METHOD
 
     by_label = options.settings(METHOD)
     assert by_label["fill=0"].fingerprint == calm
@@ -402,7 +402,7 @@ def test_what_cannot_be_played_is_one_line_before_anything_is_loaded(
 
 
 def test_users_speak_another_language_where_the_file_has_it() -> None:
-    from rig.methods.tooltalk.conversations import parse_conversation
+    from rig.plugins.tooltalk.conversations import parse_conversation
 
     source = small_talks.sources()[0]
     for turn in source["conversation"]:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from rig.calls import Json
-from rig.methods.autode.scenarios import Scenario
+from rig.core.calls import Json
+from rig.plugins.autode.scenarios import Scenario
 
 
 class Asked(NamedTuple):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from rig.serving.probes import INSTRUCTIONS
+from rig.plugins.served.probes import INSTRUCTIONS
 
 Body = Mapping[str, Any]
 TEMPLATE = "{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}{{ tools }}"

@@ -12,7 +12,7 @@ from typing import Any
 
 import llama_cpp as C
 
-from rig.engine.core.llama import initialise
+from rig.plugins.llama.core.llama import initialise
 
 POINTER, SIZE = c.c_void_p, c.c_size_t
 _CPU, _GPU = 0, 1

@@ -14,7 +14,7 @@ _SWEEP = """
 import os, signal, sys
 from itertools import count
 from rig.cli import main
-from rig.displays import base
+from rig.show import base
 
 def killed_at(number, store, arguments):
     # A process of its own runs until so many things have happened, and dies.

@@ -2,7 +2,7 @@
 
 from random import Random
 
-from rig.calls import Call, Json, JsonObject
+from rig.core.calls import Call, Json, JsonObject
 
 _KINDS = {
     "s": {"type": "string"},

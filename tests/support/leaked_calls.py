@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from random import Random
 
-from rig.calls import Call
+from rig.core.calls import Call
 
 Writer = Callable[[Call], str]
 

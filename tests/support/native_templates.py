@@ -7,8 +7,8 @@ import random
 from pathlib import Path
 from typing import Any
 
-from rig.calls import Call
-from rig.models import ToolDoc
+from rig.core.calls import Call
+from rig.core.models import ToolDoc
 
 REAL = {
     path.stem: path

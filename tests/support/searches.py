@@ -5,9 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
-from rig.events import Event
+from rig.core.events import Event
 from rig.methods.scripted import Scripted, called
-from rig.models import CallMessage, Prediction, Request
+from rig.core.models import CallMessage, Prediction, Request
 from rig.running.control import Control
 from rig.running.planning import Options, plan
 from rig.running.runner import run

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rig.paths import CONVERSATIONS
+from rig.core.paths import CONVERSATIONS
 
 Source = dict[str, Any]
 

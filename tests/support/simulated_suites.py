@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from rig.rates.rates import Sides
+from rig.stats.rates import Sides
 
 Array = NDArray[np.float64]
 METRICS = ("success", "recall", "precision", "incorrect_action_rate")

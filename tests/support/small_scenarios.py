@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rig.calls import Call
-from rig.events import Event, Where
-from rig.methods.autode.method import METHOD, Dialogue
-from rig.methods.autode.scenarios import USER, ApiDocument, Scenario, Utterance
-from rig.methods.autode.talk import THE_USER, AutoDeSettings
+from rig.core.calls import Call
+from rig.core.events import Event, Where
+from rig.plugins.autode.method import METHOD, Dialogue
+from rig.plugins.autode.scenarios import USER, ApiDocument, Scenario, Utterance
+from rig.plugins.autode.talk import THE_USER, AutoDeSettings
 from rig.methods.episode import Ask
-from rig.models import Prediction
-from rig.tasks import ASSISTANT, PlayedTurn
+from rig.core.models import Prediction
+from rig.core.tasks import ASSISTANT, PlayedTurn
 
 LAMP = ApiDocument.parse(
     {

@@ -14,25 +14,25 @@ import pytest
 import small_world
 import tiny_gguf
 
-from rig.calls import Call
-from rig.errors import ErrorKind, RigError
-from rig.events import Event
+from rig.core.calls import Call
+from rig.core.errors import ErrorKind, RigError
+from rig.core.events import Event
 from rig.methods.scripted import Oracle, called, failed, replied
-from rig.methods.tooltalk.conversations import Conversation, User, parse_conversation
-from rig.methods.tooltalk.method import METHOD, ToolTalk
-from rig.methods.tooltalk.prompt import ToolTalkSettings
-from rig.methods.tooltalk.setup import ToolTalkSetup
-from rig.models import Model, Notify, Prediction, Request, Usage
+from rig.plugins.tooltalk.conversations import Conversation, User, parse_conversation
+from rig.plugins.tooltalk.method import METHOD, ToolTalk
+from rig.plugins.tooltalk.prompt import ToolTalkSettings
+from rig.plugins.tooltalk.setup import ToolTalkSetup
+from rig.core.models import Model, Notify, Prediction, Request, Usage
 from rig.running.control import Control
 from rig.running.plan import Arm, Plan
 from rig.running.runner import run
 from rig.scoring import Grader, Mode, load
-from rig.screening.screening import TrueStep, true_steps
+from rig.plugins.screen.screening import TrueStep, true_steps
 from rig.store import Runs, StoredRun
-from rig.tasks import ASSISTANT
-from rig.toolbox.toolbox import Simulator
-from rig.toolbox.world import World
-from rig.tooltalk import TOOLTALK
+from rig.core.tasks import ASSISTANT
+from rig.world.toolbox import Simulator
+from rig.world.world import World
+from rig.plugins.tooltalk_tools import TOOLTALK
 
 USER = User("mara", session_token=small_world.TOKEN)
 

@@ -6,12 +6,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from rig.calls import Call, ExecutedCall
-from rig.methods.tooltalk.conversations import Metadata
-from rig.toolbox.toolbox import Simulator
-from rig.toolbox.world import Snapshot
-from rig.tooltalk.seeds import world_from
-from rig.tooltalk.world import World
+from rig.core.calls import Call, ExecutedCall
+from rig.plugins.tooltalk.conversations import Metadata
+from rig.world.toolbox import Simulator
+from rig.world.world import Snapshot
+from rig.plugins.tooltalk_tools.seeds import world_from
+from rig.plugins.tooltalk_tools.world import World
 
 NOW = "2024-03-05 09:00:00"
 TOKEN = "0f0f0f0f-1111-2222"

@@ -12,9 +12,9 @@ import small_world
 from patience import eventually
 from textual.pilot import Pilot
 
-from rig.errors import ErrorKind
+from rig.core.errors import ErrorKind
 from rig.methods.scripted import Oracle, Scripted, called, failed, replied
-from rig.models import Prediction, Request, Usage
+from rig.core.models import Prediction, Request, Usage
 from tui.app import RigApp
 from tui.live.layout import plain
 from tui.screens.base import RigScreen

@@ -5,7 +5,7 @@ from typing import Any
 
 from public_data import public
 
-from rig.solutions.solution import Node, Solution, begun, chain_of, counted, tool_node
+from rig.plugins.solutions.solution import Node, Solution, begun, chain_of, counted, tool_node
 
 TOOL = {"name": "clock", "description": "The time.", "parameters": {"type": "object", "properties": {}}}
 

@@ -5,11 +5,11 @@ from pathlib import Path
 import small_talks
 import small_world
 
-from rig.calls import Call
+from rig.core.calls import Call
 from rig.methods.scripted import Oracle, Scripted, called
-from rig.methods.tooltalk.conversations import Conversation, parse_conversation
-from rig.methods.tooltalk.method import METHOD
-from rig.models import Prediction, Request
+from rig.plugins.tooltalk.conversations import Conversation, parse_conversation
+from rig.plugins.tooltalk.method import METHOD
+from rig.core.models import Prediction, Request
 from rig.store import StoredRun
 
 TASKS = (

@@ -9,7 +9,7 @@ import leak_toolbox
 from leak_toolbox import DESCRIPTIONS, SCHEMAS
 from leaked_calls import FORMS, can_write
 
-from rig.calls import Call
+from rig.core.calls import Call
 
 
 class Draw:

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import tiny_gguf
 
-from rig.engine.core.llama import LlamaModel
-from rig.tuning.merging import Floats
+from rig.plugins.llama.core.llama import LlamaModel
+from rig.plugins.tune.merging import Floats
 
 
 @pytest.fixture(scope="session")

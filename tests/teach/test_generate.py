@@ -10,9 +10,9 @@ import pytest
 
 from benchmarks.teach.generate import conversations
 from benchmarks.teach.worlds import things
-from rig.authoring.speech import clock, day, expand
-from rig.methods.tooltalk.conversations import Conversation
-from rig.tooltalk import TOOLTALK
+from rig.plugins.author.speech import clock, day, expand
+from rig.plugins.tooltalk.conversations import Conversation
+from rig.plugins.tooltalk_tools import TOOLTALK
 
 COUNT = 400
 

@@ -12,9 +12,9 @@ from torch.nn import functional as F
 from benchmarks.teach.llama import Llama, read_model
 from benchmarks.teach.render import Lesson
 from benchmarks.teach.train import pack, prefix_state, write_model
-from rig.engine.files.adapters import Adapter
-from rig.engine.files.info import Origin
-from rig.tuning.merging import Floats, MergedAdapter, read_pairs, rewrite
+from rig.plugins.llama.files.adapters import Adapter
+from rig.plugins.llama.files.info import Origin
+from rig.plugins.tune.merging import Floats, MergedAdapter, read_pairs, rewrite
 
 TOKENS = [*range(40, 72), *range(90, 110), 41, 42, 43]
 

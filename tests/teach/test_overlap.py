@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from benchmarks.teach.overlap import OWN, lesson
-from rig.authoring.overlap import RUN, files, names, runs
+from rig.plugins.author.overlap import RUN, files, names, runs
 
 COUNT = 1000
 

@@ -12,8 +12,8 @@ from benchmarks.teach.scenes import hints, several
 from benchmarks.teach.scenes.mail import clause, keyword
 from benchmarks.teach.talk import Talk
 from benchmarks.teach.worlds import things
-from rig.authoring.draft import ToolRefusal
-from rig.methods.tooltalk.conversations import Conversation, Turn
+from rig.plugins.author.draft import ToolRefusal
+from rig.plugins.tooltalk.conversations import Conversation, Turn
 
 Scene = Callable[[Talk], None]
 

@@ -14,9 +14,9 @@ from benchmarks.teach import render, train
 from benchmarks.teach.lessons import Lesson, batches
 from benchmarks.teach.render import Renderer
 from benchmarks.teach.train import Training, main, pack, rate
-from rig.errors import RigError
-from rig.methods.tooltalk.prompt import ToolTalkSettings
-from rig.tuning.merging import Floats, read_pairs
+from rig.core.errors import RigError
+from rig.plugins.tooltalk.prompt import ToolTalkSettings
+from rig.plugins.tune.merging import Floats, read_pairs
 
 STEPS = 20
 

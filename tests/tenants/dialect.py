@@ -1,6 +1,6 @@
 """A dialect of somebody's own server."""
 
-from rig.serving.dialects.base import Dialect, Identity, choose_model
+from rig.plugins.served.dialects.base import Dialect, Identity, choose_model
 
 
 class Mine(Dialect):

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import TextIO
 
-from rig.displays.base import T, stopping
-from rig.events import ConversationFinished, Emit, Event, RunFinished
-from rig.plugins import Registry
+from rig.show.base import T, stopping
+from rig.core.events import ConversationFinished, Emit, Event, RunFinished
+from rig.core.registry import Registry
 from rig.running.control import Control
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from rig.exports import Export, ExportSource
+from rig.plugins.exports import Export, ExportSource
 
 
 class Haiku(Export):

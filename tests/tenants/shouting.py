@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from rig.metrics import Metric
-from rig.stress.dial import Dial
+from rig.core.metrics import Metric
+from rig.plugins.stress.dial import Dial
 
 
 def apply(task, seed, level, toolbox):

@@ -4,13 +4,13 @@ import json
 from collections.abc import Sequence
 from functools import cache
 
-from rig.calls import Call
-from rig.engine.core.template import ChatMessage
-from rig.engine.formats.base import AnswerFormat, Offer, Reading, Span
-from rig.engine.formats.salvage import AnswerError
-from rig.engine.grammar.language import Language
-from rig.models import CallMessage, Message, UserMessage
-from rig.plugins import Registry
+from rig.core.calls import Call
+from rig.plugins.llama.core.template import ChatMessage
+from rig.plugins.llama.formats.base import AnswerFormat, Offer, Reading, Span
+from rig.plugins.llama.formats.salvage import AnswerError
+from rig.plugins.llama.grammar.language import Language
+from rig.core.models import CallMessage, Message, UserMessage
+from rig.core.registry import Registry
 
 OPEN, CLOSE = "<do>", "</do>"
 

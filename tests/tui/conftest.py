@@ -10,9 +10,9 @@ import counted
 import pytest
 from patience import eventually
 
-from rig.calls import Call, CallPlace, Difference, ExecutedCall, Outcome, Verdict
-from rig.errors import ErrorKind
-from rig.events import (
+from rig.core.calls import Call, CallPlace, Difference, ExecutedCall, Outcome, Verdict
+from rig.core.errors import ErrorKind
+from rig.core.events import (
     ArmFinished,
     ArmInfo,
     ArmReady,
@@ -32,9 +32,9 @@ from rig.events import (
     TurnStarted,
     Where,
 )
-from rig.methods.tooltalk.scoring import DECLARATION
-from rig.metrics import Counts, total
-from rig.models import Prediction
+from rig.plugins.tooltalk.scoring import DECLARATION
+from rig.core.metrics import Counts, total
+from rig.core.models import Prediction
 from rig.running.control import Control
 from tui.app import RigApp
 from tui.live.layout import plain

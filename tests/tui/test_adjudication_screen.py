@@ -7,7 +7,7 @@ import unclear_talks
 from stored_runs import seeing
 from terminals import RIG, Terminal
 
-from rig.errors import RigError
+from rig.core.errors import RigError
 from rig.scoring import answers_file, read_answers
 from tui.screens.pages import AdjudicationScreen
 

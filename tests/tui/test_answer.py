@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rig.events import Event, PersonAsked, Where
+from rig.core.events import Event, PersonAsked, Where
 from tui.widgets.transcript import AnswerBar, Script
 
 Watch = Callable[[list[Event]], Any]

@@ -7,8 +7,8 @@ from typing import Any
 import counted
 import pytest
 
-from rig.errors import ErrorKind
-from rig.events import ArmFinished, Event, Speed, Where
+from rig.core.errors import ErrorKind
+from rig.core.events import ArmFinished, Event, Speed, Where
 from tui.live.layout import plain
 from tui.widgets.lists import ConversationList
 from tui.widgets.meters import Arms, Meters

@@ -2,9 +2,9 @@ from typing import Any
 
 import pytest
 
-from rig.calls import StepPlace
-from rig.displays import signs
-from rig.displays.steps import (
+from rig.core.calls import StepPlace
+from rig.show import signs
+from rig.show.steps import (
     Called,
     CallVerdict,
     Differing,
@@ -15,7 +15,7 @@ from rig.displays.steps import (
     Said,
     TurnHeading,
 )
-from rig.displays.texts import Clip
+from rig.show.texts import Clip
 from tui.live.layout import BlockLayout, Draft, DraftBlock, NoticeLine, block, plain
 from tui.text.lines import width_of
 

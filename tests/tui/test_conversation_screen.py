@@ -10,10 +10,10 @@ import stored_runs
 from patience import PATIENCE_S
 from stored_runs import seeing
 
-from rig.events import Where
+from rig.core.events import Where
 from rig.methods.scripted import Scripted, called, replied
-from rig.methods.tooltalk.prompt import ToolTalkSettings
-from rig.models import Prediction, Request
+from rig.plugins.tooltalk.prompt import ToolTalkSettings
+from rig.core.models import Prediction, Request
 from rig.running.control import Control
 from rig.store import delete_run
 from tui.screens.conversation import ConversationScreen, Outline

@@ -13,9 +13,9 @@ import small_talks
 import stored_runs
 from stored_runs import seeing
 
-from rig import opening
-from rig.errors import RigError
-from rig.events import Where
+from rig.core import opening
+from rig.core.errors import RigError
+from rig.core.events import Where
 from tui.app import RigApp
 from tui.screens.conversation import ConversationScreen
 from tui.screens.editor import command

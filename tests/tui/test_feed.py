@@ -1,7 +1,7 @@
 import threading
 
-from rig.calls import Call, ExecutedCall, Outcome, Verdict
-from rig.events import CallJudged, Event, Notice, PieceGenerated, Where
+from rig.core.calls import Call, ExecutedCall, Outcome, Verdict
+from rig.core.events import CallJudged, Event, Notice, PieceGenerated, Where
 from tui.live.live_run import EventQueue
 
 A, B = Where(0, "a"), Where(0, "b")

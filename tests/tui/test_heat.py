@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from stored_runs import seeing
 
 from rig.compare.groups import Groups, Share
-from rig.displays import signs
-from rig.displays.compare import MARKS
-from rig.displays.signs import LEVELS
+from rig.show import signs
+from rig.show.compare import MARKS
+from rig.show.signs import LEVELS
 from tui.live.layout import plain
 from tui.screens.pages import HeatScreen, TextScreen
 from tui.text.lines import HEAT, curve, width_of

@@ -12,7 +12,7 @@ import pytest
 from textual.binding import Binding
 
 import tui.screens
-from rig.events import Event, PersonAsked, Where
+from rig.core.events import Event, PersonAsked, Where
 from tui.app import RigApp
 from tui.screens.base import DETACH, AskScreen, QuitScreen, RigScreen
 from tui.screens.conversation import ConversationScreen

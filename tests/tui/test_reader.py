@@ -9,10 +9,10 @@ import stored_runs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rig.errors import RigError
-from rig.events import Where
+from rig.core.errors import RigError
+from rig.core.events import Where
 from rig.methods.scripted import Scripted, replied
-from rig.rescore.reexecute import effects_of
+from rig.plugins.rescore.reexecute import effects_of
 from tui.live.layout import plain
 from tui.stored.reader import RecordCursor, View
 from tui.stored.record import Record, read_columns, read_record

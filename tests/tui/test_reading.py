@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import small_talks
 
-from rig.calls import Call, CallPlace, ExecutedCall, Outcome, Verdict
-from rig.events import (
+from rig.core.calls import Call, CallPlace, ExecutedCall, Outcome, Verdict
+from rig.core.events import (
     CallJudged,
     Event,
     PieceGenerated,
@@ -20,7 +20,7 @@ from rig.events import (
     Where,
 )
 from rig.methods.scripted import Scripted
-from rig.models import Prediction
+from rig.core.models import Prediction
 from tui.live.layout import plain
 from tui.screens.base import AskScreen
 from tui.widgets.lists import ConversationGrid, ConversationList

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rig.events import Speed
-from rig.meters import Costs
-from rig.methods.tooltalk.scoring import DECLARATION
+from rig.core.events import Speed
+from rig.core.meters import Costs
+from rig.plugins.tooltalk.scoring import DECLARATION
 from rig.store import ArmSums, StoredArm, StoredRun
 from tui.widgets.lists import StoredRunList
 

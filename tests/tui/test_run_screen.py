@@ -7,7 +7,7 @@ import pytest
 from textual.binding import Binding
 from textual.events import MouseScrollUp
 
-from rig.events import (
+from rig.core.events import (
     ArmFinished,
     ArmInfo,
     ArmReady,

@@ -11,10 +11,10 @@ import stored_runs
 from patience import PATIENCE_S
 from stored_runs import seeing
 
-from rig.events import TurnFinished, Where
+from rig.core.events import TurnFinished, Where
 from rig.methods.scripted import Scripted, replied
-from rig.models import Prediction, Request
-from rig.replay.player import Player
+from rig.core.models import Prediction, Request
+from rig.plugins.replay.player import Player
 from rig.running.control import Control
 from rig.running.runner import run as run_plan
 from rig.store import Runs

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from rig.calls import Call, Difference, ExecutedCall, Outcome, Verdict
-from rig.displays import signs
-from rig.events import CallJudged, Event, PieceGenerated, PredictionMade
-from rig.models import Prediction
+from rig.core.calls import Call, Difference, ExecutedCall, Outcome, Verdict
+from rig.show import signs
+from rig.core.events import CallJudged, Event, PieceGenerated, PredictionMade
+from rig.core.models import Prediction
 
 SIZES = [(120, 40), *(pytest.param(size, marks=pytest.mark.slow) for size in ((80, 24), (200, 60)))]
 

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tui.live.state
-from rig.calls import Call, Difference, ExecutedCall, Outcome, Verdict
-from rig.displays import signs
-from rig.displays.steps import Called, CallVerdict, Ended, Replied, Said, TurnHeading
-from rig.events import (
+from rig.core.calls import Call, Difference, ExecutedCall, Outcome, Verdict
+from rig.show import signs
+from rig.show.steps import Called, CallVerdict, Ended, Replied, Said, TurnHeading
+from rig.core.events import (
     ArmFinished,
     ArmInfo,
     ArmReady,
@@ -30,8 +30,8 @@ from rig.events import (
     TurnStarted,
     Where,
 )
-from rig.metrics import TASKS
-from rig.models import Prediction
+from rig.core.metrics import TASKS
+from rig.core.models import Prediction
 from rig.running.control import Control
 from rig.store import Cell
 from tui.live.layout import Draft, NoticeLine

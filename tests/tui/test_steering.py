@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rig.events import Event, Speed, TurnFinished, Where
+from rig.core.events import Event, Speed, TurnFinished, Where
 from tui.screens.base import DETACH, AskScreen, QuitScreen
 from tui.screens.run import LINGER_S
 

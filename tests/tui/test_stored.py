@@ -4,7 +4,7 @@ from pathlib import Path
 
 import small_talks
 
-from rig.events import CallJudged, Event, PredictionMade, TurnStarted
+from rig.core.events import CallJudged, Event, PredictionMade, TurnStarted
 from rig.methods.scripted import Scripted
 from rig.store import Runs
 from tui.stored.record import turn_events

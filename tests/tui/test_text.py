@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from rig.displays.texts import clip, clip_json
+from rig.show.texts import clip, clip_json
 from tui.text.lines import Flow, JsonTint, Tint, fit, inert, inert_line, spread, tint_json, width_of, wrap
 
 anything = st.text(st.characters(exclude_categories=()), max_size=300)

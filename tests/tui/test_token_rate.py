@@ -2,7 +2,7 @@
 
 import pytest
 
-from rig.calls import StepPlace
+from rig.core.calls import StepPlace
 from tui.live.live_run import TokenRate
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from patience import eventually
 
-from rig.paths import DEMO
-from rig.replay.player import Player
+from rig.core.paths import DEMO
+from rig.plugins.replay.player import Player
 from tui.app import RigApp
 from tui.live.layout import plain
 from tui.live.live_run import Replay

@@ -14,10 +14,10 @@ import small_talks
 from patience import PATIENCE_S, eventually
 from textual.pilot import Pilot
 
-from rig.displays import signs
+from rig.show import signs
 from rig.methods.scripted import Scripted, replied
-from rig.models import Prediction, Request, Usage
-from rig.replay.player import Player
+from rig.core.models import Prediction, Request, Usage
+from rig.plugins.replay.player import Player
 from rig.running.control import Control
 from rig.store import delete_run
 from tui.app import RigApp

@@ -8,14 +8,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
-from rig.calls import Outcome, StepPlace, Verdict
-from rig.displays import signs, steps
-from rig.displays.signs import Sign
-from rig.displays.steps import Back, Called, CallVerdict, Lengths, Piece, Returned, TurnHeading
-from rig.displays.texts import LIMIT, Clip, clip, read_so_far
-from rig.errors import counted
-from rig.models import Prediction
-from rig.tasks import ASSISTANT
+from rig.core.calls import Outcome, StepPlace, Verdict
+from rig.show import signs, steps
+from rig.show.signs import Sign
+from rig.show.steps import Back, Called, CallVerdict, Lengths, Piece, Returned, TurnHeading
+from rig.show.texts import LIMIT, Clip, clip, read_so_far
+from rig.core.errors import counted
+from rig.core.models import Prediction
+from rig.core.tasks import ASSISTANT
 from tui.text.lines import (
     BLANK,
     READABLE,

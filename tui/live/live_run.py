@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
-from rig.calls import StepPlace
-from rig.displays.progress import Progress, Remaining
-from rig.errors import RigError
-from rig.events import Event, PersonAsked, PieceGenerated, RunStarted, Where
-from rig.meters import available_cores
-from rig.replay.player import Player
+from rig.core.calls import StepPlace
+from rig.show.progress import Progress, Remaining
+from rig.core.errors import RigError
+from rig.core.events import Event, PersonAsked, PieceGenerated, RunStarted, Where
+from rig.core.meters import available_cores
+from rig.plugins.replay.player import Player
 from rig.running.control import Control
 from tui.live.layout import Draft
 from tui.live.state import RunState, StoredBefore

@@ -12,11 +12,11 @@ from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
-from rig.calls import JsonObject
-from rig.displays.signs import CURSOR
-from rig.displays.transcript import transcript_json
-from rig.events import Where
-from rig.rescore.reexecute import Effects, effects_of
+from rig.core.calls import JsonObject
+from rig.show.signs import CURSOR
+from rig.show.transcript import transcript_json
+from rig.core.events import Where
+from rig.plugins.rescore.reexecute import Effects, effects_of
 from rig.store import Transcript
 from tui.live.layout import plain
 from tui.screens import keys

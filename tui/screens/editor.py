@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from rig.errors import RigError
+from rig.core.errors import RigError
 
 _WITH_LINE = {
     **dict.fromkeys(("code", "codium", "code-insiders", "cursor", "windsurf"), ("-g",)),

@@ -13,13 +13,13 @@ from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 
 from rig.compare.groups import Groups
-from rig.displays import signs
-from rig.displays.card import Card
-from rig.displays.table import short_names
-from rig.events import ArmFinished, Notice, Where
-from rig.metrics import UNPLAYED
-from rig.rates import Estimate, estimates
-from rig.rates.repeats import RepeatOutcomes
+from rig.show import signs
+from rig.show.card import Card
+from rig.show.table import short_names
+from rig.core.events import ArmFinished, Notice, Where
+from rig.core.metrics import UNPLAYED
+from rig.stats import Estimate, estimates
+from rig.stats.repeats import RepeatOutcomes
 from rig.store import Runs
 from tui.live.live_run import LiveRun, Pace, Replay, speed_text
 from tui.live.state import SIGNS, ConversationState

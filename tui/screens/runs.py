@@ -11,11 +11,11 @@ from pathlib import Path
 from textual.app import ComposeResult
 from textual.containers import Vertical
 
-from rig.calls import Json
-from rig.displays.summary import summary
-from rig.displays.texts import clock_time, out_of
-from rig.errors import RigError
-from rig.replay.player import Player
+from rig.core.calls import Json
+from rig.show.summary import summary
+from rig.show.texts import clock_time, out_of
+from rig.core.errors import RigError
+from rig.plugins.replay.player import Player
 from rig.store import Runs, StoredRun, delete_run
 from tui.live.live_run import Replay
 from tui.screens import keys

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from rich.cells import cell_len, get_character_cell_size, set_cell_size
 
-from rig.displays.signs import ELLIPSIS, FULL, LEVELS, PARTS, SIDE, TRACK
+from rig.show.signs import ELLIPSIS, FULL, LEVELS, PARTS, SIDE, TRACK
 
 
 class Tint(StrEnum):

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
-from rig.calls import Json
-from rig.displays.signs import Sign
-from rig.displays.steps import Called, CallVerdict, Differing
-from rig.displays.texts import LIMIT, Clip, clip, clip_json
+from rig.core.calls import Json
+from rig.show.signs import Sign
+from rig.show.steps import Called, CallVerdict, Differing
+from rig.show.texts import LIMIT, Clip, clip, clip_json
 from tui.text.lines import (
     BLANK,
     READABLE,

@@ -8,7 +8,7 @@ from textual import events
 from textual.binding import ActiveBinding, Binding, BindingType
 from textual.keys import format_key
 
-from rig.displays.signs import is_ascii
+from rig.show.signs import is_ascii
 from tui.text.lines import Line, Span, Tint, width_of
 from tui.widgets.lines import Lines
 

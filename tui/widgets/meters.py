@@ -6,16 +6,16 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
-from rig.displays.card import told_metrics
-from rig.displays.progress import NOT_EVALUATED, Remaining
-from rig.displays.signs import CURSOR, DASH
-from rig.displays.table import short_names
-from rig.displays.texts import UNKNOWN, clock_time, measured, mebibytes, percent, rate, unclear_texts
-from rig.events import Speed
-from rig.metrics import UNPLAYED, Counts, Declaration
-from rig.options import TABLE
-from rig.rates import Estimate
-from rig.rates.repeats import RepeatOutcomes
+from rig.show.card import told_metrics
+from rig.show.progress import NOT_EVALUATED, Remaining
+from rig.show.signs import CURSOR, DASH
+from rig.show.table import short_names
+from rig.show.texts import UNKNOWN, clock_time, measured, mebibytes, percent, rate, unclear_texts
+from rig.core.events import Speed
+from rig.core.metrics import UNPLAYED, Counts, Declaration
+from rig.config.options import TABLE
+from rig.stats import Estimate
+from rig.stats.repeats import RepeatOutcomes
 from tui.live.state import IN_ORDER, ArmState, ConversationState, RunState
 from tui.text.lines import Line, Span, Tint, bar, curve, fit, inert_line, pad, progress, spread, width_of
 from tui.widgets.lines import Lines, Rows

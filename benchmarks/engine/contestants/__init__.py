@@ -8,7 +8,7 @@ from typing import Protocol
 
 from benchmarks.engine.job import Answer, Job
 from benchmarks.engine.prompts import BenchPrompt
-from rig.calls import JsonObject
+from rig.core.calls import JsonObject
 
 INSTALL = "pip install '.[bench]' -c constraints.txt"
 """What brings every peer."""

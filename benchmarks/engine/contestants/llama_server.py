@@ -8,7 +8,7 @@ import xllamacpp
 from benchmarks.engine.contestants.asking import ask_all, post
 from benchmarks.engine.job import Answer, Job
 from benchmarks.engine.prompts import BenchPrompt
-from rig.calls import JsonObject
+from rig.core.calls import JsonObject
 
 
 class LlamaServer:

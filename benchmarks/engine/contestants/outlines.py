@@ -12,7 +12,7 @@ from benchmarks.engine.contestants.asking import ask_all
 from benchmarks.engine.contestants.workaround import leave_out_cpu_weight_layouts
 from benchmarks.engine.job import Answer, Job
 from benchmarks.engine.prompts import BenchPrompt
-from rig.calls import JsonObject
+from rig.core.calls import JsonObject
 
 
 class _Llama(llama_cpp.Llama):  # type: ignore[misc]

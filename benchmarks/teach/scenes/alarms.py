@@ -5,7 +5,7 @@ from datetime import datetime, time, timedelta
 from benchmarks.teach.scenes.calendar import event_ahead, look_at_event
 from benchmarks.teach.speech import TAIL
 from benchmarks.teach.talk import Talk
-from rig.authoring.speech import clock, duration, neat
+from rig.plugins.author.speech import clock, duration, neat
 
 
 def add(talk: Talk) -> None:

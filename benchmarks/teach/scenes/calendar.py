@@ -7,7 +7,7 @@ from benchmarks.teach import words
 from benchmarks.teach.speech import TAIL
 from benchmarks.teach.talk import Talk
 from benchmarks.teach.worlds import STAMP, hours, place, title
-from rig.authoring.speech import capital, clock, day, duration, full_day, neat, span
+from rig.plugins.author.speech import capital, clock, day, duration, full_day, neat, span
 
 
 def look(talk: Talk) -> None:

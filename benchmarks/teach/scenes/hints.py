@@ -8,7 +8,7 @@ from benchmarks.teach.scenes.reminders import due_moment, spoken
 from benchmarks.teach.speech import TAIL, note
 from benchmarks.teach.talk import Talk
 from benchmarks.teach.worlds import STAMP, hours, task, title
-from rig.authoring.speech import capital, clock, day, full_day, neat, span
+from rig.plugins.author.speech import capital, clock, day, full_day, neat, span
 
 _NO = (
     "[no, |nah, |no need, |thanks, but no, |]"

@@ -6,7 +6,7 @@ from datetime import timedelta
 from benchmarks.teach.speech import note
 from benchmarks.teach.talk import Talk
 from benchmarks.teach.worlds import person
-from rig.authoring.speech import capital
+from rig.plugins.author.speech import capital
 
 
 def search_inbox(talk: Talk) -> None:

@@ -7,7 +7,7 @@ from benchmarks.teach.scenes.calendar import event_ahead, look_at_event
 from benchmarks.teach.speech import TAIL
 from benchmarks.teach.talk import Talk
 from benchmarks.teach.worlds import STAMP, task
-from rig.authoring.speech import capital, clock, day, full_day, neat
+from rig.plugins.author.speech import capital, clock, day, full_day, neat
 
 
 def add(talk: Talk) -> None:

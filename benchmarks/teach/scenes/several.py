@@ -5,7 +5,7 @@ from datetime import time
 from benchmarks.teach.scenes.reminders import about, due_moment, spoken
 from benchmarks.teach.talk import Talk
 from benchmarks.teach.worlds import STAMP, task
-from rig.authoring.speech import capital, clock, neat
+from rig.plugins.author.speech import capital, clock, neat
 
 
 def alarms(talk: Talk) -> None:

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from benchmarks.teach.talk import Talk
 from benchmarks.teach.worlds import MONTHS
-from rig.authoring.speech import full_day
+from rig.plugins.author.speech import full_day
 
 
 def today(talk: Talk) -> None:

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from rig.errors import RigError
-from rig.paths import real
+from rig.core.errors import RigError
+from rig.core.paths import real
 from rig.scoring.similarity.embedding import DistilBert, Embedding
 from rig.scoring.similarity.minilm import MiniLM
 from rig.scoring.similarity.protocol import Adjudicated, Exact, Similarity

@@ -13,13 +13,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from rig.budget import parse_json
-from rig.calls import Json
-from rig.errors import RigError
-from rig.files import read_text
+from rig.core.budget import parse_json
+from rig.core.calls import Json
+from rig.core.errors import RigError
+from rig.core.files import read_text
 from rig.scoring.similarity.encoder import encodable, load_encoder
-from rig.scoring.texts import Band, Elsewhere, TextJudgement, judge
-from rig.toolbox.spec import Text
+from rig.plugins.text.judge import Band, Elsewhere, TextJudgement, judge
+from rig.world.spec import Text
 
 MAX_CHARACTERS = 16_384
 """More than an encoder reads. What the tokenizer would cut off anyway costs a second per megabyte."""

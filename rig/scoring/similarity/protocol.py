@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
-from rig.calls import Json
+from rig.core.calls import Json
 from rig.scoring.answers import Answers
-from rig.scoring.texts import Elsewhere, Meaning, TextJudgement
-from rig.toolbox.spec import Text
+from rig.plugins.text.judge import Elsewhere, Meaning, TextJudgement
+from rig.world.spec import Text
 
 if TYPE_CHECKING:
     from rig.scoring.readers import Measured

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from rig.calls import Call
-from rig.methods.autode import judgement as slots
-from rig.methods.autode.talk import tagged_call
+from rig.core.calls import Call
+from rig.plugins.autode import judgement as slots
+from rig.plugins.autode.talk import tagged_call
 
 GOLD = {"deviceType": "mobile phone", "appName": "Maps", "estimateTime": True}
 NAMED = {"functionName": "Navigate"}

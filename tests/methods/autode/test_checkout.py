@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from rig.errors import RigError
-from rig.methods.autode import checkout
-from rig.methods.autode.scenarios import ApiDocument, parse
+from rig.core.errors import RigError
+from rig.plugins.autode import checkout
+from rig.plugins.autode.scenarios import ApiDocument, parse
 from rig.methods.base import Loaded
 
 LAMP = ApiDocument.from_row(

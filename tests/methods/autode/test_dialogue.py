@@ -6,16 +6,16 @@ from typing import Any
 import pytest
 from small_scenarios import Heard, scenario
 
-from rig.calls import Call
-from rig.errors import ErrorKind, RigError
-from rig.events import CallJudged, PredictionMade, TurnStarted
-from rig.methods.autode.method import METHOD, AutoDE
-from rig.methods.autode.scenarios import USER, Utterance
-from rig.methods.autode.talk import THE_USER, AutoDeSettings
+from rig.core.calls import Call
+from rig.core.errors import ErrorKind, RigError
+from rig.core.events import CallJudged, PredictionMade, TurnStarted
+from rig.plugins.autode.method import METHOD, AutoDE
+from rig.plugins.autode.scenarios import USER, Utterance
+from rig.plugins.autode.talk import THE_USER, AutoDeSettings
 from rig.methods.scripted import called, failed, replied
-from rig.models import Prediction, ReplyMessage, UserMessage
+from rig.core.models import Prediction, ReplyMessage, UserMessage
 from rig.running.planning import Options
-from rig.tasks import ASSISTANT, PlayedTurn
+from rig.core.tasks import ASSISTANT, PlayedTurn
 
 GOLD = dict(scenario().slots)
 COMPAT = AutoDeSettings(compat=True)

@@ -3,10 +3,10 @@
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rig.methods.autode.hearing import ADAPTER, Hearing, Likelihoods, described, hear
-from rig.methods.autode.reader import understand
-from rig.methods.autode.scenarios import ApiDocument, Parameter
-from rig.methods.autode.slots import Knowledge
+from rig.plugins.autode.hearing import ADAPTER, Hearing, Likelihoods, described, hear
+from rig.plugins.autode.reader import understand
+from rig.plugins.autode.scenarios import ApiDocument, Parameter
+from rig.plugins.autode.slots import Knowledge
 
 API = ApiDocument(
     "SendMoney",

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from rig.methods.autode import checkout
-from rig.methods.autode.scenarios import Scenario
-from rig.papers.autode import recorded_run
+from rig.plugins.autode import checkout
+from rig.plugins.autode.scenarios import Scenario
+from rig.plugins.papers.autode import recorded_run
 
 Rig = Callable[..., Any]
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from small_scenarios import Heard, scenario
 
-from rig.methods.autode.scripted_user import (
+from rig.plugins.autode.scripted_user import (
     FAILED,
     ScriptedUser,
     answer,
@@ -14,9 +14,9 @@ from rig.methods.autode.scripted_user import (
     similarity,
     true_step,
 )
-from rig.methods.autode.talk import AutoDeSettings
+from rig.plugins.autode.talk import AutoDeSettings
 from rig.methods.scripted import Oracle, replied
-from rig.models import Prediction
+from rig.core.models import Prediction
 
 TASK = scenario({"deviceType": "tablet", "room": "hall", "startTime": "at dusk", "dimmed": True})
 PUSH = "Can you do that for me, please?"
@@ -26,8 +26,8 @@ PUSH = "Can you do that for me, please?"
 def no_encoder(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for cached in (similarity, hearing):
         cached.cache_clear()
-    monkeypatch.setattr("rig.methods.autode.scripted_user.encoder", lambda: lambda *_: 0.0)
-    monkeypatch.setattr("rig.methods.autode.scripted_user.Hearing", lambda: None)
+    monkeypatch.setattr("rig.plugins.autode.scripted_user.encoder", lambda: lambda *_: 0.0)
+    monkeypatch.setattr("rig.plugins.autode.scripted_user.Hearing", lambda: None)
     yield
     for cached in (similarity, hearing):
         cached.cache_clear()

@@ -3,8 +3,8 @@
 import pytest
 from small_scenarios import LAMP
 
-from rig.methods.autode.questions import AskedSlots, mentions, read, spoken
-from rig.methods.autode.scenarios import ApiDocument
+from rig.plugins.autode.questions import AskedSlots, mentions, read, spoken
+from rig.plugins.autode.scenarios import ApiDocument
 
 TICKET = ApiDocument.from_row(
     "Travel",
@@ -97,7 +97,7 @@ def test_embeddings_are_asked_where_the_rules_are_silent() -> None:
 
 
 def test_the_packaged_encoder_knows_what_a_hue_is() -> None:
-    from rig.methods.autode.scripted_user import similarity
+    from rig.plugins.autode.scripted_user import similarity
 
     assert read("Which hue would please you?", LAMP, similarity()).slots == ("colour",)
 

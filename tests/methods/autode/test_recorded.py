@@ -8,14 +8,14 @@ import pytest
 import upstream_autode as upstream
 
 from rig.compare.leaderboard import published
-from rig.methods.autode import checkout
-from rig.methods.autode.method import AutoDE
-from rig.methods.autode.scenarios import Scenario, Utterance
-from rig.methods.autode.talk import AutoDeSettings, Mode, Talk
-from rig.papers import autode as recorded
-from rig.papers.autode import PAPER as FILES
-from rig.papers.autode import turns
-from rig.rescore.stored import import_run
+from rig.plugins.autode import checkout
+from rig.plugins.autode.method import AutoDE
+from rig.plugins.autode.scenarios import Scenario, Utterance
+from rig.plugins.autode.talk import AutoDeSettings, Mode, Talk
+from rig.plugins.papers import autode as recorded
+from rig.plugins.papers.autode import PAPER as FILES
+from rig.plugins.papers.autode import turns
+from rig.plugins.rescore.stored import import_run
 from rig.store import Runs
 
 FIGURES = {

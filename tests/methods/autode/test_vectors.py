@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import pytest
 from small_scenarios import Heard, scenario
 
-from rig.methods.autode import judgement as slots
-from rig.methods.autode.scenarios import Utterance
-from rig.methods.autode.talk import AutoDeSettings
+from rig.plugins.autode import judgement as slots
+from rig.plugins.autode.scenarios import Utterance
+from rig.plugins.autode.talk import AutoDeSettings
 from rig.methods.scripted import replied
-from rig.papers.autode import record_of
+from rig.plugins.papers.autode import record_of
 
 GOLD = {"deviceType": "mobile phone", "appName": "Maps", "estimateTime": True}
 CITY = {"city": "São Paulo"}

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rig.methods.bfcl.checker import Wrong, check
-from rig.methods.bfcl.data import SingleTurnEntry
-from rig.methods.bfcl.literals import TYPES, value_of, written
+from rig.plugins.bfcl.checker import Wrong, check
+from rig.plugins.bfcl.data import SingleTurnEntry
+from rig.plugins.bfcl.literals import TYPES, value_of, written
 
 PROPERTIES = {
     "s": {"type": "string"},

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 from public_data import public
 
-from rig.errors import ErrorKind, RigError
-from rig.events import Where
-from rig.methods.bfcl import data
-from rig.methods.bfcl.answers import LONGEST, decode_form
-from rig.methods.bfcl.data import BfclSettings, SingleTurnEntry
-from rig.methods.bfcl.forms import FORMS, PromptForm
-from rig.methods.bfcl.method import METHOD, true_answer
+from rig.core.errors import ErrorKind, RigError
+from rig.core.events import Where
+from rig.plugins.bfcl import data
+from rig.plugins.bfcl.answers import LONGEST, decode_form
+from rig.plugins.bfcl.data import BfclSettings, SingleTurnEntry
+from rig.plugins.bfcl.forms import FORMS, PromptForm
+from rig.plugins.bfcl.method import METHOD, true_answer
 from rig.methods.scripted import failed
-from rig.metrics import Score
-from rig.models import Prediction
+from rig.core.metrics import Score
+from rig.core.models import Prediction
 
 BOOK = {
     "name": "trip.book",

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from public_data import public
 
-from rig.errors import ErrorKind, RigError
-from rig.events import Where
-from rig.methods.bfcl import memory, memory_classes
-from rig.methods.bfcl.memory import METHOD, MemoryScenario, Remembering, is_right
-from rig.methods.bfcl.turns import MOST_STEPS
+from rig.core.errors import ErrorKind, RigError
+from rig.core.events import Where
+from rig.plugins.bfcl import memory, memory_classes
+from rig.plugins.bfcl.memory import METHOD, MemoryScenario, Remembering, is_right
+from rig.plugins.bfcl.turns import MOST_STEPS
 from rig.methods.episode import course
 from rig.methods.scripted import Scripted, called, replied
-from rig.models import CallMessage, Prediction, Request
+from rig.core.models import CallMessage, Prediction, Request
 from rig.running.planning import Options
 
 METACLASS = """

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 from public_data import public
 
-from rig.calls import FaultKind
-from rig.engine.grammar.schema import narrow
-from rig.errors import RigError
-from rig.methods.bfcl import data
-from rig.methods.bfcl.answers import Undecodable, decode
-from rig.methods.bfcl.data import BfclSettings, SingleTurnEntry, tools_of
-from rig.methods.bfcl.method import score_output
+from rig.core.calls import FaultKind
+from rig.plugins.llama.grammar.schema import narrow
+from rig.core.errors import RigError
+from rig.plugins.bfcl import data
+from rig.plugins.bfcl.answers import Undecodable, decode
+from rig.plugins.bfcl.data import BfclSettings, SingleTurnEntry, tools_of
+from rig.plugins.bfcl.method import score_output
 from rig.methods.defects import defects
-from rig.models import ToolDoc
-from rig.papers.bfcl import answered
+from rig.core.models import ToolDoc
+from rig.plugins.papers.bfcl import answered
 
 ADD = {
     "name": "math.add",
@@ -334,7 +334,7 @@ PUBLIC, with_data = public("RIG_BFCL", "data")
 @with_data
 def test_truths_of_the_public_data_answered_with_themselves() -> None:
     """Those that no answer meets are known to be wrong."""
-    from rig.methods.bfcl.checker import Wrong, check
+    from rig.plugins.bfcl.checker import Wrong, check
 
     missed = set()
     entries = [entry for entry in data.load(PUBLIC) if entry.truth and "java" not in entry.suite]

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from public_data import public
 
-from rig.calls import Call
-from rig.errors import RigError
-from rig.methods.bfcl import turn_entries as data
-from rig.methods.bfcl.data import files as entry_files
-from rig.methods.bfcl.turn_entries import MORE_FUNCTIONS, true_call
-from rig.methods.bfcl.turns import fault_of
+from rig.core.calls import Call
+from rig.core.errors import RigError
+from rig.plugins.bfcl import turn_entries as data
+from rig.plugins.bfcl.data import files as entry_files
+from rig.plugins.bfcl.turn_entries import MORE_FUNCTIONS, true_call
+from rig.plugins.bfcl.turns import fault_of
 
 TICKETS = """
 from bfcl_eval.eval_checker.multi_turn_eval.func_source_code.long_context import EXTRA

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from rig.calls import FaultKind
-from rig.errors import ErrorKind
-from rig.events import CallJudged, Event, Where
-from rig.methods.autode.talk import DONE, THE_USER
-from rig.methods.dynamic.method import Dynamic, DynamicSetup
-from rig.methods.dynamic.script import LiveTask
+from rig.core.calls import FaultKind
+from rig.core.errors import ErrorKind
+from rig.core.events import CallJudged, Event, Where
+from rig.plugins.autode.talk import DONE, THE_USER
+from rig.plugins.dynamic.method import Dynamic, DynamicSetup
+from rig.plugins.dynamic.script import LiveTask
 from rig.methods.scripted import Scripted, called, failed, replied
-from rig.metrics import Score
-from rig.models import CallMessage, Model, Prediction, Request
-from rig.paths import CONVERSATIONS
-from rig.tasks import ASSISTANT, PlayedTurn
+from rig.core.metrics import Score
+from rig.core.models import CallMessage, Model, Prediction, Request
+from rig.core.paths import CONVERSATIONS
+from rig.core.tasks import ASSISTANT, PlayedTurn
 
 Rig = Callable[..., Any]
 Twist = Callable[[Request, Prediction], Prediction]

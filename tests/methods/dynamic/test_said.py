@@ -2,8 +2,8 @@
 
 import pytest
 
-from rig.calls import Call, ExecutedCall, Json, Outcome
-from rig.methods.dynamic.judgement import Heard, asked_for, facts, unsaid
+from rig.core.calls import Call, ExecutedCall, Json, Outcome
+from rig.plugins.dynamic.judgement import Heard, asked_for, facts, unsaid
 
 
 def told(value: Json, text: str) -> bool:

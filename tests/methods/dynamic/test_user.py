@@ -4,9 +4,9 @@ from functools import cache
 
 import pytest
 
-from rig.methods.autode.talk import DONE
-from rig.methods.dynamic.method import Dynamic
-from rig.methods.dynamic.script import (
+from rig.plugins.autode.talk import DONE
+from rig.plugins.dynamic.method import Dynamic
+from rig.plugins.dynamic.script import (
     GO_ON,
     LiveTask,
     LiveUser,
@@ -16,10 +16,10 @@ from rig.methods.dynamic.script import (
     lines,
     script,
 )
-from rig.methods.dynamic.talk import as_heard
-from rig.models import ReplyMessage, Request, StepKey, UserMessage
-from rig.paths import CONVERSATIONS
-from rig.tooltalk import TOOLTALK
+from rig.plugins.dynamic.talk import as_heard
+from rig.core.models import ReplyMessage, Request, StepKey, UserMessage
+from rig.core.paths import CONVERSATIONS
+from rig.plugins.tooltalk_tools import TOOLTALK
 
 
 @cache

@@ -12,14 +12,14 @@ import pytest
 from killed_runs import kill_at_every_event, messages
 from tau2_checkout import write_checkout
 
-from rig.calls import Call
+from rig.core.calls import Call
 from rig.cli import main
-from rig.errors import ErrorKind, RigError
-from rig.events import Where
+from rig.core.errors import ErrorKind, RigError
+from rig.core.events import Where
 from rig.methods.episode import course
 from rig.methods.scripted import Scripted, called, failed, replied
-from rig.methods.tau2.checkout import domain
-from rig.methods.tau2.customers import (
+from rig.plugins.tau2.checkout import domain
+from rig.plugins.tau2.customers import (
     CAUTION,
     DONE,
     METHOD,
@@ -28,11 +28,11 @@ from rig.methods.tau2.customers import (
     first_person,
     named_calls,
 )
-from rig.methods.tau2.method import METHOD as SOLO_METHOD
-from rig.methods.tau2.method import MOST_ERRORS, MOST_MESSAGES
-from rig.methods.tau2.tickets import CustomerTask
-from rig.models import CallMessage, Model, Prediction, ReplyMessage, Request, ToolDoc, UserMessage
-from rig.tasks import ASSISTANT
+from rig.plugins.tau2.method import METHOD as SOLO_METHOD
+from rig.plugins.tau2.method import MOST_ERRORS, MOST_MESSAGES
+from rig.plugins.tau2.tickets import CustomerTask
+from rig.core.models import CallMessage, Model, Prediction, ReplyMessage, Request, ToolDoc, UserMessage
+from rig.core.tasks import ASSISTANT
 
 SCENARIO = {
     "persona": None,

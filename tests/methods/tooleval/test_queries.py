@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from rig.calls import Call, ExecutedCall, Outcome
-from rig.errors import RigError
-from rig.events import Where
+from rig.core.calls import Call, ExecutedCall, Outcome
+from rig.core.errors import RigError
+from rig.core.events import Where
 from rig.methods.scripted import called, replied
-from rig.methods.tooleval.episode import path_of, replayed
-from rig.methods.tooleval.method import _DEFAULTS, ToolEval, ToolEvalSetup
-from rig.methods.tooleval.queries import Query, load, names, parse
-from rig.methods.tooleval.search import Strategy
-from rig.models import CallMessage, Prediction, Request, UserMessage
-from rig.paths import CONVERSATIONS
-from rig.solutions.solution import solution_of
+from rig.plugins.tooleval.episode import path_of, replayed
+from rig.plugins.tooleval.method import _DEFAULTS, ToolEval, ToolEvalSetup
+from rig.plugins.tooleval.queries import Query, load, names, parse
+from rig.plugins.tooleval.search import Strategy
+from rig.core.models import CallMessage, Prediction, Request, UserMessage
+from rig.core.paths import CONVERSATIONS
+from rig.plugins.solutions.solution import solution_of
 
 SUITE = CONVERSATIONS / "queries"
 Rig = Callable[..., Any]

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rig.errors import RigError
-from rig.methods.tooleval.search import DEPTH, Code, Expand, Found, Made, Rank, SearchNode, Strategy, search
+from rig.core.errors import RigError
+from rig.plugins.tooleval.search import DEPTH, Code, Expand, Found, Made, Rank, SearchNode, Strategy, search
 
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rig.errors import RigError
-from rig.methods.tooleval.search import Found, Made, Rank, SearchNode, Strategy, search
+from rig.core.errors import RigError
+from rig.plugins.tooleval.search import Found, Made, Rank, SearchNode, Strategy, search
 
 CALL = Made("ok", "", "f", "{}", "seen")
 BOTH = Made("ok", "thought", "f", "{}", "seen")

@@ -12,16 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from searches import GIVE_UP, calls_in, finish, searched
 
-from rig.errors import ErrorKind
-from rig.events import Where
+from rig.core.errors import ErrorKind
+from rig.core.events import Where
 from rig.methods.scripted import called, failed, replied
-from rig.methods.tooleval.episode import Search
-from rig.methods.tooleval.method import _DEFAULTS, ToolEval, ToolEvalSetup
-from rig.methods.tooleval.queries import Query, load
-from rig.methods.tooleval.search import Found, SearchNode
-from rig.models import CallMessage, Prediction, Request, UserMessage
-from rig.paths import CONVERSATIONS
-from rig.toolbox.world import Snapshot
+from rig.plugins.tooleval.episode import Search
+from rig.plugins.tooleval.method import _DEFAULTS, ToolEval, ToolEvalSetup
+from rig.plugins.tooleval.queries import Query, load
+from rig.plugins.tooleval.search import Found, SearchNode
+from rig.core.models import CallMessage, Prediction, Request, UserMessage
+from rig.core.paths import CONVERSATIONS
+from rig.world.world import Snapshot
 
 Rig = Callable[..., Any]
 Answer = Callable[[Request], Prediction]

@@ -6,8 +6,8 @@ from time import process_time
 import pytest
 import small_talks
 
-from rig.errors import RigError
-from rig.methods.tooltalk.conversations import MOST_TURNS, holds_conversations, parse_conversation
+from rig.core.errors import RigError
+from rig.plugins.tooltalk.conversations import MOST_TURNS, holds_conversations, parse_conversation
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rig.methods.tooltalk.faults import claims_success
+from rig.plugins.tooltalk.faults import claims_success
 
 
 @pytest.mark.parametrize(

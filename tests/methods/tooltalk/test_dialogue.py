@@ -11,22 +11,22 @@ from counted import measured
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rig.calls import Call, ExecutedCall
-from rig.errors import ErrorKind, RigError
-from rig.events import CallJudged, Event, PredictionMade, TurnStarted, Where
+from rig.core.calls import Call, ExecutedCall
+from rig.core.errors import ErrorKind, RigError
+from rig.core.events import CallJudged, Event, PredictionMade, TurnStarted, Where
 from rig.methods.scripted import Oracle, called, failed, replied
-from rig.methods.tooltalk.conversations import Conversation, load_directory, parse_conversation
-from rig.methods.tooltalk.method import ToolTalkEpisode
-from rig.methods.tooltalk.prompt import INSTRUCTIONS, ToolTalkSettings, offered_tools
-from rig.metrics import Counts
-from rig.models import CallMessage, Prediction, ReplyMessage, Request, UserMessage
+from rig.plugins.tooltalk.conversations import Conversation, load_directory, parse_conversation
+from rig.plugins.tooltalk.method import ToolTalkEpisode
+from rig.plugins.tooltalk.prompt import INSTRUCTIONS, ToolTalkSettings, offered_tools
+from rig.core.metrics import Counts
+from rig.core.models import CallMessage, Prediction, ReplyMessage, Request, UserMessage
 from rig.scoring import Mode
 from rig.store import Runs
-from rig.tasks import PlayedTurn, Step
-from rig.toolbox.toolbox import Simulator
-from rig.tooltalk import TOOLTALK
-from rig.tooltalk.seeds import world_from
-from rig.tooltalk.world import World
+from rig.core.tasks import PlayedTurn, Step
+from rig.world.toolbox import Simulator
+from rig.plugins.tooltalk_tools import TOOLTALK
+from rig.plugins.tooltalk_tools.seeds import world_from
+from rig.plugins.tooltalk_tools.world import World
 
 ALARMS, REMINDERS, LOGIN = small_talks.conversations()
 Answer = Callable[[Request], Prediction]

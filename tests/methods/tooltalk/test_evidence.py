@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from rig.calls import Call, ExecutedCall, Outcome
-from rig.methods.tooltalk.conversations import Metadata
+from rig.core.calls import Call, ExecutedCall, Outcome
+from rig.plugins.tooltalk.conversations import Metadata
 from rig.scoring.seen import Seen
-from rig.tooltalk import TOOLTALK
+from rig.plugins.tooltalk_tools import TOOLTALK
 
 METADATA = Metadata("Springfield", "2024-03-05 09:00:00", "mara")
 

@@ -7,12 +7,12 @@ from typing import Any, TypeAlias
 import pytest
 import small_talks
 
-from rig.calls import Call, CallPlace, ExecutedCall, Fault, FaultKind
-from rig.methods.tooltalk.conversations import Conversation, parse_conversation
-from rig.methods.tooltalk.faults import Acted, find_faults
-from rig.methods.tooltalk.scoring import count
+from rig.core.calls import Call, CallPlace, ExecutedCall, Fault, FaultKind
+from rig.plugins.tooltalk.conversations import Conversation, parse_conversation
+from rig.plugins.tooltalk.faults import Acted, find_faults
+from rig.plugins.tooltalk.scoring import count
 from rig.scoring import Exact, Grader, Mode
-from rig.tooltalk import TOOLTALK
+from rig.plugins.tooltalk_tools import TOOLTALK
 
 Done: TypeAlias = Mapping[int, tuple[Sequence[Call], str | None]]
 """By turn: the calls a model makes, and its reply (None: the generation failed)."""

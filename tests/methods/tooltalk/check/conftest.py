@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 import shipped as shipped_files
 
-from rig.methods.tooltalk.check import DirectoryReport, check_directory
-from rig.tooltalk import TOOLTALK
-from rig.tooltalk.world import World
+from rig.plugins.tooltalk.check import DirectoryReport, check_directory
+from rig.plugins.tooltalk_tools import TOOLTALK
+from rig.plugins.tooltalk_tools.world import World
 
 Source = dict[str, Any]
 

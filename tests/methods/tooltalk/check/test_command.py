@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rig import methods
-from rig.paths import CONVERSATIONS
+from rig.core.paths import CONVERSATIONS
 
 Command = Callable[..., Any]
 

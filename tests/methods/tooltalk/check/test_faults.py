@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rig.methods.tooltalk.check import DirectoryReport
+from rig.plugins.tooltalk.check import DirectoryReport
 
 Source = dict[str, Any]
 Change = Callable[[Source], object]

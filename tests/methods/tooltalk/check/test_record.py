@@ -3,12 +3,12 @@ from pathlib import Path
 
 import pytest
 
-from rig.errors import RigError
-from rig.methods.tooltalk.check import check_directory, record_directory
-from rig.methods.tooltalk.method import METHOD
-from rig.paths import CONVERSATIONS
-from rig.tooltalk import TOOLTALK
-from rig.tooltalk.world import World
+from rig.core.errors import RigError
+from rig.plugins.tooltalk.check import check_directory, record_directory
+from rig.plugins.tooltalk.method import METHOD
+from rig.core.paths import CONVERSATIONS
+from rig.plugins.tooltalk_tools import TOOLTALK
+from rig.plugins.tooltalk_tools.world import World
 
 
 @pytest.mark.parametrize("suite", METHOD.suites())

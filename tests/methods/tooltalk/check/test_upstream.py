@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from rig.methods.tooltalk.check import DirectoryReport, ResponseDifference, check_directory
-from rig.tooltalk import TOOLTALK
-from rig.tooltalk.seeds import world_from
+from rig.plugins.tooltalk.check import DirectoryReport, ResponseDifference, check_directory
+from rig.plugins.tooltalk_tools import TOOLTALK
+from rig.plugins.tooltalk_tools.seeds import world_from
 
 MEASURED: dict[str, dict[tuple[int, int], ResponseDifference]] = {
     "Alarm-Messages-Reminder-GetReminder-2": {

@@ -1,0 +1,14 @@
+"""AutoDE: a user who follows a script talks to an assistant until it makes the wanted call."""
+
+from rig.core.registry import Registry
+
+
+def register(registry: Registry) -> None:
+    """Offer the method (`rig.plugins`)."""
+    registry.methods.later(
+        "autode",
+        "rig.plugins.autode.method:METHOD",
+        roles=("assistant", "user"),
+        explained=(),
+        shipped=("dynamic",),
+    )

@@ -1,0 +1,10 @@
+"""ToolTalk's tasks, live: a user talks to the assistant, and the world goes on from the assistant's calls."""
+
+from rig.core.registry import Registry
+
+
+def register(registry: Registry) -> None:
+    """Offer the method (`rig.plugins`)."""
+    registry.methods.later(
+        "dynamic", "rig.plugins.dynamic.method:METHOD", roles=("assistant", "user"), explained=(), shipped=()
+    )

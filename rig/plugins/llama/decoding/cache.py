@@ -1,0 +1,258 @@
+"""The KV cache as a tree of prompt segments: what prompts share is computed once, what differs branches off.
+
+Every sequence holds one path of the tree, from the root on; sequences whose paths begin alike share the cells
+of their common part. Across turns only whole segments are reused, and each is prefilled in batches that begin
+at its own start, so with one sequence what a cache hit finds and what a miss computes went through identical
+batches and hold the same bits. Within a turn, generated tokens are kept too, though they were decoded in
+other batches than a prefill would use: a turn is always played from its start, so it meets the same bits.
+
+The memory of recurrent and hybrid models cannot be shared or cut. There the state of a prompt's first segment
+is kept, and restored for every sequence and turn that begins with it.
+
+On disk the state of the prompt's shared beginning is kept for the next start. A file is found by everything
+that shaped its bits: the model file, the tokens, the context's settings and llama.cpp's build. It is checked
+before it is used; if it fails the check, the state is computed again.
+"""
+
+import hashlib
+import json
+import struct
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from rig.core.calls import Json
+from rig.plugins.llama.core.llama import LlamaContext
+from rig.plugins.llama.core.tokenizer import Segment
+from rig.plugins.llama.files.caches import Damaged, DiskCache
+from rig.core.models import Notify
+
+WORTH_TOKENS = 256
+"""Beginnings shorter than this are computed about as fast as they are read."""
+
+
+class PrefixStore:
+    """A directory of KV states. The least recently used ones are removed when it grows beyond `max_bytes`.
+
+    `shape` is everything besides the tokens that can change a bit of the state. `notify` gets one line about
+    anything a person should know: a damaged file, or a directory that cannot be written.
+    """
+
+    def __init__(
+        self, directory: Path, shape: Mapping[str, Json], notify: Notify, max_bytes: int = 2 << 30
+    ) -> None:
+        self._directory = directory
+        self._shape = json.dumps(shape, sort_keys=True).encode()
+        self._notify = notify
+        self._cache = DiskCache(directory, "kv", max_bytes)
+        self._is_silent = False
+
+    def load(self, context: LlamaContext, sequence: int, tokens: Segment) -> bool:
+        """Make a sequence hold exactly these tokens; return whether their state was stored and sound."""
+        key = self._key(tokens)
+        path = self._cache.path(key)
+        try:
+            state = self._cache.load(key)
+            if state is None or context.restore(sequence, tokens, state):
+                return state is not None
+            self._cache.drop(key)
+            raise Damaged(f"{path}: damaged")
+        except OSError as error:
+            self._say(f"{path}: cannot be read ({error.strerror}); the prompt is computed again")
+        except Damaged as error:
+            self._notify(f"{error}; the prompt is computed again")
+        return False
+
+    def save(self, context: LlamaContext, sequence: int) -> None:
+        """Keep the state of a sequence, unless it is too short to be worth it or too large."""
+        tokens = tuple(context.sequences[sequence])
+        if len(tokens) < WORTH_TOKENS:
+            return
+        try:
+            self._cache.save(self._key(tokens), context.state(sequence))
+        except OSError as error:
+            self._say(f"{self._directory}: the prompt's state is not kept: {error.strerror or error}")
+
+    def _key(self, tokens: Segment) -> str:
+        return hashlib.sha256(self._shape + struct.pack(f"<{len(tokens)}i", *tokens)).hexdigest()
+
+    def _say(self, text: str) -> None:
+        """Notify once only, as the fault will not change within a run."""
+        if not self._is_silent:
+            self._is_silent = True
+            self._notify(text)
+
+
+STATES = 2
+"""The number of first segments whose state is kept in memory where sequences cannot share cells."""
+
+Logits: TypeAlias = npt.NDArray[np.float32]
+Rows: TypeAlias = Sequence[Logits]
+
+
+class Feed(NamedTuple):
+    """Tokens that a step wants decoded next, after what its sequence holds.
+
+    The step receives the logits after the last `logits` of them. `generated` tokens belong to an answer,
+    others to a prompt.
+    """
+
+    tokens: Sequence[int]
+    logits: int
+    generated: bool = False
+
+
+Feeding: TypeAlias = Generator[Feed, Rows | None, None]
+Decoding: TypeAlias = Generator[Feed, Rows | None, Logits]
+
+
+@dataclass(slots=True)
+class _Path:
+    """The segments that a sequence holds. The first `lasting` of them consist of prefilled tokens only."""
+
+    segments: list[Segment] = field(default_factory=list)
+    lasting: int = 0
+    coming: list[Segment] = field(default_factory=list)
+
+    @property
+    def lasting_length(self) -> int:
+        return sum(map(len, self.segments[: self.lasting]))
+
+
+class PrefixTree:
+    """Keeps the sequences of a context at the longest prefixes that prompts share."""
+
+    def __init__(self, context: LlamaContext, store: PrefixStore | None = None) -> None:
+        self._context = context
+        self._store = store
+        self._paths = [_Path() for _ in context.sequences]
+        self._states: dict[Segment, bytes] = {}
+
+    def grow(self, segments: Sequence[Segment]) -> Feeding:
+        """Bring the first sequence to these segments, with which coming prompts begin."""
+        self.begin(0)
+        cached = self._keep_common(0, segments)
+        yield from self._lasting_segments(0, segments, cached)
+
+    def begin(self, sequence: int) -> None:
+        """Begin a turn: drop what generation left in the cache."""
+        path = self._paths[sequence]
+        self._drop(sequence, path.lasting, path.lasting_length)
+
+    def lasting(self, sequence: int) -> int:
+        """Return how many tokens of a sequence come from prompts alone."""
+        return self._paths[sequence].lasting_length
+
+    def prefill(
+        self, sequence: int, segments: Sequence[Segment]
+    ) -> Generator[Feed, Rows | None, tuple[int, Logits]]:
+        """Bring a sequence to the end of a prompt; yield the tokens to decode.
+
+        Returns how many of its tokens were in the cache already, and the last logits. The last segment is
+        always computed, because its logits are needed. The generator may be abandoned at any yield; the cache
+        stays consistent.
+        """
+        path = self._paths[sequence]
+        cached = self._keep_common(sequence, segments[:-1])
+        if cached == path.lasting_length:
+            # Nothing generated is in the way: prefill by segments, so that they are found again.
+            cached = yield from self._lasting_segments(sequence, segments[:-1], cached)
+        rest = [token for segment in segments for token in segment][len(self._context.sequences[sequence]) :]
+        rows = yield Feed(rest, logits=1)
+        assert rows is not None
+        path.segments = list(segments[:-1])
+        return cached, rows[-1]
+
+    def _lasting_segments(
+        self, sequence: int, segments: Sequence[Segment], cached: int
+    ) -> Generator[Feed, Rows | None, int]:
+        """Find or compute the missing segments; return how many tokens were found, `cached` included."""
+        path = self._paths[sequence]
+        path.coming = list(segments)
+        try:
+            while path.lasting < len(segments):
+                segment = segments[path.lasting]
+                if restored := self._adopt(sequence, segments) or self._restore(sequence, segment):
+                    cached += restored
+                elif self._is_on_its_way(sequence, segments):
+                    yield Feed((), logits=0)
+                else:
+                    yield Feed(segment, logits=0)
+                    path.segments.append(segment)
+                    path.lasting += 1
+                    if path.lasting == 1 and self._context.has_state(sequence):
+                        if self._store is not None:
+                            self._store.save(self._context, sequence)
+                        self._remember(sequence, segment)
+        finally:
+            path.coming = []
+        return cached
+
+    def _adopt(self, sequence: int, segments: Sequence[Segment]) -> int:
+        """Branch off the sequence with most of these segments, if it has more; return the tokens gained."""
+        if not self._context.can_branch:
+            return 0
+        path = self._paths[sequence]
+        shared = [common(other.segments[: other.lasting], segments) for other in self._paths]
+        donor = max(range(len(shared)), key=shared.__getitem__)
+        if shared[donor] <= path.lasting:
+            return 0
+        before = path.lasting_length
+        path.segments, path.lasting = list(segments[: shared[donor]]), shared[donor]
+        self._context.share(donor, sequence, path.lasting_length)
+        return path.lasting_length - before
+
+    def _is_on_its_way(self, sequence: int, segments: Sequence[Segment]) -> bool:
+        """Return whether a sequence with a lower number is computing the segment that is missing here."""
+        length = self._paths[sequence].lasting + 1
+        return self._context.can_branch and any(
+            other.coming[:length] == list(segments[:length]) and other.lasting == length - 1
+            for other in self._paths[:sequence]
+        )
+
+    def _restore(self, sequence: int, segment: Segment) -> int:
+        """Restore a prompt's first segment from memory or disk, if it is there; return how many tokens."""
+        path = self._paths[sequence]
+        if path.lasting or not self._context.has_state(sequence):
+            return 0
+        state = self._states.get(segment)
+        if state is None or not self._context.restore(sequence, segment, state):
+            if self._store is None or not self._store.load(self._context, sequence, segment):
+                return 0
+            self._remember(sequence, segment)
+        path.segments, path.lasting = [segment], 1
+        return len(segment)
+
+    def _remember(self, sequence: int, segment: Segment) -> None:
+        """Keep the state of a first segment for sequences that cannot share its cells."""
+        if not self._context.can_branch:
+            kept = list(self._states.items())[1 - STATES :]
+            self._states = {**dict(kept), segment: self._context.state(sequence)}
+
+    def _keep_common(self, sequence: int, segments: Sequence[Segment]) -> int:
+        """Drop all tokens except those that these segments begin with; return how many are kept."""
+        path = self._paths[sequence]
+        kept = common(path.segments, segments)
+        length = sum(map(len, segments[:kept]))
+        if kept == len(path.segments) and kept < len(segments):
+            length += common(self._context.sequences[sequence][length:], segments[kept])
+        return self._drop(sequence, kept, length)
+
+    def _drop(self, sequence: int, segments: int, tokens: int) -> int:
+        """Keep this many segments and tokens, or none if the memory cannot be cut. Returns what is left."""
+        path = self._paths[sequence]
+        left = self._context.drop_tail(sequence, tokens)
+        kept = segments if left == tokens else 0
+        del path.segments[kept:]
+        path.lasting = min(path.lasting, kept)
+        return left
+
+
+def common(left: Sequence[object], right: Sequence[object]) -> int:
+    """Return the length of the longest common prefix."""
+    pairs = enumerate(zip(left, right, strict=False))
+    return next((n for n, (a, b) in pairs if a != b), min(len(left), len(right)))

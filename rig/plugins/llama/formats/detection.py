@@ -1,0 +1,311 @@
+"""What rig finds in a chat template: how its model calls tools and thinks, and what it cannot do."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from typing import Literal
+
+from rig.core import registry
+from rig.core.calls import JsonObject
+from rig.plugins.llama.core.template import ChatTemplate, probing
+from rig.plugins.llama.formats.derive import Unsupported as Unsupported
+from rig.plugins.llama.formats.derive import derive
+from rig.plugins.llama.formats.probe import (
+    ANSWER,
+    FIRST,
+    MARKER,
+    QUESTION,
+    SYSTEM,
+    THOUGHT,
+    TOOLS,
+    Probe,
+    common_length,
+    message,
+    without_thoughts,
+)
+from rig.plugins.llama.formats.shape import NONE, CallShape, Kept, Preset, Thinking, preset_for
+from rig.plugins.llama.grammar.language import Thoughts
+from rig.config.engine import ThinkingArm
+
+_KEYS = ("reasoning_content", "thinking", "reasoning", "tool_plan")
+_MARKS = (
+    ("<think>", "</think>"),
+    ("[THINK]", "[/THINK]"),
+    ("<|START_THINKING|>", "<|END_THINKING|>"),
+    ("<seed:think>", "</seed:think>"),
+)
+"""The marks to try if a template shows no thoughts of earlier messages, but contains their closing mark."""
+_SWITCHES: tuple[tuple[JsonObject, JsonObject], ...] = (
+    ({"enable_thinking": True, "thinking": True}, {"enable_thinking": False, "thinking": False}),
+    ({"thinking_budget": -1}, {"thinking_budget": 0}),
+    ({"reasoning_effort": "high"}, {"reasoning_effort": "none"}),
+)
+_LESS_EFFORT = ("minimal", "low")
+"""Efforts at which some templates leave out thoughts, and others only ask for few."""
+_SOFT_OFF = "/no_think"
+_THINKING = _SWITCHES[0][0]
+
+
+def find_thinking(probe: Probe) -> Thinking:
+    """Return what the template does about thoughts."""
+    source = probe.template.source
+    key, marks = _shown_marks(probe)
+    if not marks:
+        marks = next((pair for pair in _MARKS if pair[1] in source), ("", ""))
+    if not marks[1]:
+        return NONE
+    on, off = _switch(probe, *marks)
+    word = _SOFT_OFF if off is None and _SOFT_OFF in source else ""
+    return Thinking(*marks, key, _kept(probe, key), on, off, word)
+
+
+def thoughts_of(thinking: Thinking, prompt: str, *, may_begin: bool) -> Thoughts | None:
+    """Return the thoughts that are possible in an answer to a prompt with this end, or None."""
+    if not thinking.known:
+        return None
+    opened, closed = prompt.rfind(thinking.open), prompt.rfind(thinking.close)
+    if opened >= 0 and opened > closed:
+        return Thoughts(thinking.open, thinking.close, is_open=True)
+    if not may_begin or (closed >= 0 and not prompt[closed + len(thinking.close) :].strip()):
+        return None
+    return Thoughts(thinking.open, thinking.close)
+
+
+def _switch(probe: Probe, opened: str, closed: str) -> tuple[JsonObject | None, JsonObject | None]:
+    """Return the variables with which a template lets its model think, and those with which it does not."""
+
+    def prompt(variables: JsonObject) -> str:
+        messages = [message("system", SYSTEM), message("user", QUESTION)]
+        whole = probe.text(messages, generation=True, variables=variables)
+        return whole or probe.text(messages[1:], generation=True, variables=variables)
+
+    for on, off in _SWITCHES:
+        texts = {prompt(on), prompt(off)}
+        if len(texts) == 2 and "" not in texts:
+            return on, off
+    # Some close thoughts at the lower efforts alone.
+    on = {"reasoning_effort": "high"}
+    empty = re.compile(rf"{re.escape(opened)}\s*{re.escape(closed)}\s*\Z")
+    for effort in _LESS_EFFORT:
+        off = {"reasoning_effort": effort}
+        if empty.search(prompt(off)) and not empty.search(prompt(on)):
+            return on, off
+    return None, None
+
+
+def _shown_marks(probe: Probe) -> tuple[str, tuple[str, str] | None]:
+    """Return the key under which thoughts are shown, at least beside calls, and the marks around them."""
+    reply, called = message("assistant", ANSWER), probe.message((FIRST, {"kappa": "x"}))
+    user = message("user", SYSTEM)
+    trials: list[tuple[str, JsonObject, Sequence[JsonObject]]]
+    trials = [(key, reply, following) for key in _KEYS for following in ((), (user,))]
+    trials += [(key, called, ()) for key in _KEYS]
+    for key, thoughtful, following in trials:
+        text = probe.after_question([{**thoughtful, key: THOUGHT}, *following], variables=_THINKING)
+        before, thought, rest = (text or "").partition(THOUGHT)
+        if thought and (thoughtful is called or ANSWER in rest):
+            return key, (_opening(probe, before), _closing(probe, rest.partition(ANSWER)[0]))
+    return "", None
+
+
+def _opening(probe: Probe, before: str) -> str:
+    plain = (probe.after_question([message("assistant", ANSWER)]) or "").partition(ANSWER)[0]
+    own = before[common_length(before, plain) :].strip()
+    prompted = probe.prompt[len(before) :].strip() if probe.prompt.startswith(before) else ""
+    if (own or prompted)[:1].isalnum():
+        return own or prompted
+    marks = list(MARKER.finditer(before))
+    return before[marks[-1].start() :].rstrip() if marks else own
+
+
+def _closing(probe: Probe, after: str) -> str:
+    """Return the mark after thoughts; if they are a separate message, with the beginning of the answer's."""
+    mark = MARKER.search(after)
+    if not mark:
+        return after.strip()
+    return mark[0] + after[mark.end() :][: probe.header(after[mark.end() :])]
+
+
+def _kept(probe: Probe, key: str) -> Kept:
+    if not key:
+        return "never"
+    reply = message("assistant", ANSWER, **{key: THOUGHT})
+    called = {**probe.message((FIRST, {"kappa": "x"})), key: THOUGHT}
+    result = message("tool", "found", name=FIRST, tool_call_id="k7Jq2Lx9A")
+    later, loop = (
+        probe.after_question(messages, generation=True, variables=_THINKING) or ""
+        for messages in ([reply, message("user", SYSTEM)], [called, result])
+    )
+    return "always" if THOUGHT in later else "within a turn" if THOUGHT in loop else "never"
+
+
+Place = Literal["", "system", "first user message", "last user message", "before the system message"]
+
+
+@dataclass(frozen=True, slots=True)
+class Native:
+    """The form in which a model was trained to call tools, if its template shows it.
+
+    `family` names the preset that was used, empty if the template showed the form. `tools_in` is where the
+    template puts declarations, empty if it ignores them and rig declares the tools; before the user's last
+    message they move on with the conversation. `shows_calls` means that it shows earlier calls. `words` stand
+    around an answer in words. `reply_tool` is a tool that the template itself offers, which is called to
+    reply in words. `faults` are what is wrong with the template, and rig's remedy.
+    """
+
+    shape: CallShape
+    family: str = ""
+    declared_as: str = "tools"
+    tools_in: Place = ""
+    shows_calls: bool = True
+    as_text: bool = False
+    ids: Literal["nine", "functions"] = "nine"
+    thinking: Thinking = NONE
+    words: tuple[str, str] = ("", "")
+    reply_tool: str = ""
+    faults: tuple[str, ...] = ()
+
+    @property
+    def is_supported(self) -> bool:
+        """Whether the template itself handles tools."""
+        return bool(self.tools_in) or (self.shows_calls and not self.family)
+
+    def remarks(self, thinking: ThinkingArm) -> tuple[str, ...]:
+        """Return what a person should know before a run."""
+        name = self.family or "derived"
+        lines = [f"answers in its own form ({name}): {self.shape.trigger.strip()}", *self.faults]
+        if self.tools_in == "last user message":
+            lines.append(
+                "its template puts the tools before the last message of the user: prompts share less, so that"
+                " each turn computes the tools again"
+            )
+        is_switchable = self.thinking.off is not None or self.thinking.off_word
+        if thinking == "off" and self.thinking.known and not is_switchable:
+            lines.append("its template has no switch for thinking; thoughts are closed as soon as they begin")
+        if thinking == "on" and not self.thinking.known:
+            lines.append("its template knows of no thoughts; --thinking on changes nothing")
+        return tuple(lines)
+
+    def as_json(self) -> JsonObject:
+        """Return all that can change an answer."""
+        return {name: value for name, value in asdict(self).items() if name != "faults"}
+
+
+@lru_cache(maxsize=32)
+@probing()
+def native_of(template: ChatTemplate) -> Native:
+    """Return what is found in a template. Raises Unsupported if it says nothing about tools."""
+    probe = Probe(template)
+    if preset := preset_for(template.source, always=True):
+        return with_template(preset_native(preset), probe)
+    try:
+        shape, probe = _derived(template)
+        native = Native(shape, as_text=probe.as_text, ids="functions" if probe.ids != "nine" else "nine")
+    except Unsupported as error:
+        preset = preset_for(template.source, always=False)
+        text = probe.after_question([probe.message((FIRST, {"kappa": "x"}))]) or ""
+        twice = error.shows_calls and '\\"kappa\\"' in text
+        if preset is None or (error.shows_calls and not (error.lossy or twice)):
+            raise Unsupported(_TWICE if twice else str(error), shows_calls=error.shows_calls) from error
+        fault = (
+            f"the template {_TWICE}; rig writes calls as their family does"
+            if twice and not error.lossy
+            else f"the template {error}; rig writes them as their family does"
+        )
+        native = replace(preset_native(preset), shows_calls=False, faults=(fault,))
+    return with_template(native, probe)
+
+
+_TWICE = "encodes arguments twice, as text within JSON"
+
+
+def preset_native(preset: Preset) -> Native:
+    """Return a family's form, for any template."""
+    return Native(preset.shape, preset.name, thinking=preset.thinking or NONE, words=preset.words)
+
+
+def family_native(name: str, template: ChatTemplate) -> Native:
+    """Return a family's form with this template: tools as it declares them, calls as the family does."""
+    probe = Probe(template)
+    native = with_template(preset_native(registry.registered().presets[name]), probe)
+    try:
+        same = _derived(template)[0] == native.shape
+    except Unsupported:
+        same = False
+    return native if same else replace(native, shows_calls=False)
+
+
+def with_template(native: Native, probe: Probe) -> Native:
+    """Return a form completed by what the template does with tools, calls, thoughts and words."""
+    declared_as, place = _declared(probe)
+    text = probe.call((FIRST, {"kappa": "x"}))
+    faults = [*native.faults]
+    if not place:
+        faults.append("the template ignores declarations of tools; rig declares them in the system prompt")
+    if text is None and not native.faults and native.shows_calls:
+        faults.append("the template does not show earlier calls; rig writes them as their family does")
+    return replace(
+        native,
+        declared_as=declared_as,
+        tools_in=place,
+        shows_calls=native.shows_calls and text is not None,
+        thinking=native.thinking if native.thinking.known else find_thinking(probe),
+        words=native.words if any(native.words) else _words(probe),
+        reply_tool=(_REPLY_TOOL.findall(probe.template.source) or [""])[0],
+        faults=tuple(faults),
+    )
+
+
+_REPLY_TOOL = re.compile(r"\bdirectly[-_]answer\b")
+"""Command R's tool for replies."""
+
+
+def _derived(template: ChatTemplate) -> tuple[CallShape, Probe]:
+    """Return the form of calls and the probe that found it. Raises Unsupported."""
+    plain = Probe(template)
+    probes = [plain, Probe(template, ids="functions")]
+    if plain.call((FIRST, {"kappa": "x"})) is None and plain.fault:
+        probes.append(Probe(template, as_text=True))
+    errors = []
+    for probe in probes:
+        probe.thoughts_close = find_thinking(probe).close
+        try:
+            return derive(probe), probe
+        except Unsupported as error:
+            errors.append(error)
+    raise errors[0]
+
+
+def _declared(probe: Probe) -> tuple[str, Place]:
+    """Return the name under which a template takes declarations, and where it puts them."""
+    system, first = message("system", SYSTEM), message("user", QUESTION)
+    later = [first, message("assistant", ANSWER), message("user", "koala33")]
+    for name in ("tools", "xml_tools"):
+        variables = {} if name == "tools" else {name: list(TOOLS)}
+        for messages in ([system, *later], later):
+            text = probe.text(messages, tools=TOOLS if name == "tools" else (), variables=variables)
+            if FIRST in text:
+                turn = probe.text([system, first], tools=()).partition(SYSTEM)[2].partition(QUESTION)[0]
+                return name, _place(text, turn.strip()[-12:])
+    return "tools", ""
+
+
+def _place(text: str, turn: str) -> Place:
+    """Return where in a prompt the declarations stand. `turn` is how a user's turn begins."""
+    place, question, system = text.find(FIRST), text.find(QUESTION), text.find(SYSTEM)
+    if 0 <= question < place:
+        return "last user message"
+    if place < system:
+        return "before the system message"
+    return "first user message" if turn and turn in text[max(system, 0) : place] else "system"
+
+
+def _words(probe: Probe) -> tuple[str, str]:
+    """Return the marks around an answer in words, if there are any besides those of thoughts and turns."""
+    text = probe.after_question([message("assistant", ANSWER)])
+    opened = without_thoughts(probe.words[0]).strip()
+    if text is None or ANSWER not in text or not MARKER.fullmatch(opened):
+        return "", ""
+    closed = MARKER.findall(text.partition(ANSWER)[2])
+    return opened, closed[0] if len(closed) > 1 else ""

@@ -1,0 +1,8 @@
+"""MCP servers as toolboxes (`rig.plugins.mcp.servers`), registered as the scheme `mcp:`."""
+
+from rig.core.registry import Registry
+
+
+def register(registry: Registry) -> None:
+    """Offer the tools of MCP servers (`rig.plugins`)."""
+    registry.schemes.later("mcp", "rig.plugins.mcp.servers:MCP", marker="mcp.json", is_place=False)

@@ -1,0 +1,237 @@
+"""The HTML page: one file that needs nothing but a browser, and in which no text can load or run anything."""
+
+import base64
+import gzip
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from rig.compare.findings import ArmPair, Comparison, Flip
+from rig.compare.groups import WHAT, Share
+from rig.compare.recommendation import file_bytes
+from rig.show import compare, signs
+from rig.show.card import decision, difference_span, entries_of, short_labels, verdict_span
+from rig.show.compare import cell_text, estimate, flips_with_turns, how_often, titled
+from rig.show.summary import contention_notes, cost_rows
+from rig.show.table import short_names
+from rig.show.texts import file_size, printable
+from rig.core.errors import counted
+from rig.core.metrics import UNPLAYED
+from rig.plugins.report import plots
+from rig.plugins.report.material import Material, conversation_views
+
+LARGEST = 1_000_000
+"""The bytes that a page should not exceed; transcripts are packed and texts of models cut until it fits."""
+
+_LENGTHS = (2_000, 600, 300, 150, 80, 40)
+
+BESIDE = 7
+"""The columns of arms that fit side by side on a desktop screen and on paper."""
+
+_CALIBRATED = "minilm"
+"""The measure of similarity that the shipped calibration was made for."""
+
+
+def page(material: Material, largest: int = LARGEST) -> str:
+    """Return the whole page; it exceeds `largest` bytes only if even the shortest texts are too long.
+
+    Transcripts that would be too large are packed (gzip, base64) and unpacked by the page's script. If that
+    is not enough, texts are cut as little as the size allows.
+    """
+    fixed = _fixed(material)
+    text = ""
+    template = environment().get_template("report.html")
+    for longest in _LENGTHS:
+        views = list(conversation_views(material, longest))
+        told = environment().get_template("conversations.html").render(views=views, missed=signs.MISSED)
+        for is_packed in (False, True) if longest == _LENGTHS[0] else (True,):
+            transcripts = {"packed": _packed(told) if is_packed else None, "conversations": Markup(told)}
+            tools = sorted({tool for view in views for tool in view.tools})
+            text = template.render(**fixed, **transcripts, longest=longest, views=views, tools=tools)
+            if len(text.encode("utf-8", "backslashreplace")) <= largest:
+                return text
+    return text
+
+
+def _packed(text: str) -> Markup:
+    """Pack a text for `DecompressionStream("gzip")`; the same text gives the same bytes."""
+    packed = gzip.compress(text.encode("utf-8", "backslashreplace"), mtime=0)
+    return Markup(base64.b64encode(packed).decode())
+
+
+def _fixed(material: Material) -> dict[str, Any]:
+    """Return the template's variables for everything but the transcripts."""
+    comparison = material.comparison
+    letters = material.letters
+    numbers = {comparison.conversations[number][0]: number for number in material.shown}
+    refused = plots.refused_texts(transcript for row in material.transcripts for transcript in row)
+    is_calibrated = comparison.grader.similarity.split(",")[0] == _CALIBRATED
+    contention = contention_notes((arm.label, arm.speed, arm.fingerprint) for arm in comparison.arms)
+    script = asset("open.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return {
+        "title": _title(comparison),
+        "runs": list(material.runs.values()),
+        "comparison": comparison,
+        "metric": comparison.metric,
+        "letters": letters,
+        "left_out": material.left_out,
+        # Where results chose what was played, wins and losses are no fair count.
+        "fair": not any(UNPLAYED in arm.counts for arm in comparison.arms),
+        "blocks": _blocks,
+        "heading": compare.heading(comparison),
+        "notes": compare.notes(comparison, origins=False),
+        "quality": compare.quality_rows(comparison),
+        "costs": cost_rows(comparison.arms),
+        "tables": [(table, [list(map(cell_text, row)) for row in table.cells]) for table in material.tables],
+        "groups": [(group, [_heat(shares) for _, shares in group.rows]) for group in material.groups],
+        "what": WHAT,
+        "counted": counted,
+        "cited": list(dict.fromkeys(filter(None, (table.cited for table in material.tables)))),
+        "differences": compare.difference_rows(comparison) if comparison.pairs else [],
+        "pairs": [
+            (letter, pair, _flips(pair, numbers))
+            for letter, pair in zip(letters[1:], comparison.pairs, strict=True)
+        ],
+        "rate_plots": {
+            metric.name: Markup(plots.rates(comparison, metric, letters)) for metric in comparison.metrics
+        },
+        "difference_plot": Markup(plots.differences(comparison, letters)) if comparison.pairs else None,
+        "curves": [
+            (curve.text, Markup(plots.curve(titled(curve), curve.points))) for curve in comparison.curves
+        ],
+        "decision": decision(comparison),
+        "ladder": _ladder(comparison, letters),
+        "names": short_names([arm.label for arm in comparison.arms]),
+        "incorrect": signs.INCORRECT,
+        "said": signs.SAID[signs.INCORRECT],
+        "has_alarm": any(comparison.declaration.faults(arm.counts) for arm in comparison.arms),
+        "contention": contention,
+        "trade_offs": _drawn(
+            plots.trade_off(comparison, cost, letters)
+            for cost in plots.COSTS
+            if not (contention and cost in (plots.SPEED, plots.ENERGY))
+        ),
+        "kinds": _drawn(plots.kinds(comparison, letters, of) for of in ("errors", "faults")),
+        "threshold_plot": Markup(plots.threshold_plot()) if is_calibrated else None,
+        "labelled": plots.pairs_measured(),
+        "refused": refused,
+        "nearly": plots.nearly(refused),
+        "near": plots.NEAR,
+        "refused_plot": _drawn([plots.refused_plot(refused)]),
+        "settings": _settings(comparison),
+        "style": Markup(asset("style.css")),
+        "script": Markup(script),
+        "script_hash": digest,
+    }
+
+
+class LadderCell(NamedTuple):
+    """A cell of the table at the top: it is sorted by `value`, and its `bar` is this long in percent."""
+
+    text: str
+    value: float | None = None
+    bar: float | None = None
+    tint: str = ""
+
+
+_TINTS = {"success": "good", "failure": "bad", "error": "bad"}
+
+
+def _ladder(comparison: Comparison, letters: Sequence[str]) -> dict[str, Any]:
+    """Return the table at the top of the page: size, rate with a bar, difference and verdict of each arm."""
+    metric, recommended = comparison.metric, comparison.recommendation
+    entries, short = entries_of(comparison), short_labels(comparison)
+    sizes = [file_bytes(arm.fingerprint) for arm in comparison.arms]
+    rows = []
+    for letter, arm, entry, size in zip(letters, comparison.arms, entries, sizes, strict=True):
+        cells = [LadderCell(file_size(size), size)] if any(sizes) else []
+        rated = arm.rates[metric.name]
+        rate = rated.value
+        bar = None if rate is None or metric.format != "percent" else round(100 * rate, 1)
+        text = estimate(rated, metric) if rate is None else metric.amount(rate) + metric.unit
+        cells.append(LadderCell(text, rate, bar))
+        if comparison.pairs:
+            difference = entry.pair.differences[metric.name].value if entry.pair else None
+            delta, _ = difference_span(metric, entry.pair)
+            verdict, tint = verdict_span(entry)
+            cells += [LadderCell(delta, difference), LadderCell(verdict, tint=_TINTS.get(tint, ""))]
+        ships = recommended is not None and recommended.arm == arm.label
+        row = {"letter": letter, "name": arm.label, "short": short[arm.label], "cells": cells}
+        rows.append({**row, "ships": ships})
+    compared = [str(signs.DELTA), "verdict"] if comparison.pairs else []
+    return {"heads": [*(["size"] if any(sizes) else []), metric.noun, *compared], "rows": rows}
+
+
+def _heat(shares: Sequence[Share]) -> list[tuple[int | None, str]]:
+    """Return how green each cell of a row is, from 0 to 10 or None without a rate, and its text."""
+    greens = (None if share.rate is None else round(10 * share.rate) for share in shares)
+    texts = (f"{share.part}/{share.whole}" if share.whole else "-" for share in shares)
+    return list(zip(greens, texts, strict=True))
+
+
+def _flips(pair: ArmPair, numbers: Mapping[str, int]) -> list[tuple[Flip, int, str, tuple[Flip, ...]]]:
+    """Return the flips of the shown conversations: flip, conversation's number, how often, and turns."""
+    return [
+        (flip, numbers[flip.conversation], how_often(flip) if flip.turn is None else "", turns)
+        for flip, turns in flips_with_turns(pair)
+        if flip.conversation in numbers
+    ]
+
+
+def _blocks(number: int, beside: int = BESIDE) -> list[list[int]]:
+    """Split the places of this many columns into tables of about equal width, at most `beside` in each."""
+    tables = math.ceil(number / beside)
+    ends = [round(number * number_of_table / tables) for number_of_table in range(tables + 1)]
+    return [list(range(*pair)) for pair in pairwise(ends)]
+
+
+def _settings(comparison: Comparison) -> dict[str, list[str]]:
+    """Return the settings by name, with the value of each arm if they differ, else with a single one."""
+    rows = {}
+    for name in dict.fromkeys(name for arm in comparison.arms for name in arm.fingerprint):
+        stored = (arm.fingerprint.get(name) for arm in comparison.arms)
+        values = ["-" if value is None else str(value) for value in stored]
+        rows[name] = values[:1] if len(set(values)) == 1 else values
+    return rows
+
+
+def _title(comparison: Comparison) -> str:
+    suites = Counter(suite for _, suite in comparison.conversations)
+    played = " and ".join(
+        counted(count, "conversation") + (f" of the suite {suite}" if suite else "")
+        for suite, count in suites.items()
+    )
+    return f"{counted(len(comparison.arms), 'arm')}, {played}"
+
+
+def _drawn(drawings: Any) -> list[Markup]:
+    return [Markup(drawing) for drawing in drawings if drawing is not None]
+
+
+@cache
+def environment() -> Environment:
+    """Return an environment for templates in which every text is escaped and made visible."""
+    return Environment(
+        loader=PackageLoader("rig.plugins.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        # A model may have written any text of the page: nothing in it may be invisible or reverse the page.
+        finalize=lambda value: printable(value) if type(value) is str else value,
+    )
+
+
+@cache
+def asset(name: str) -> str:
+    """Read the text of a file beside the templates."""
+    return files("rig.plugins.report").joinpath("templates", name).read_text(encoding="utf-8")

@@ -1,0 +1,52 @@
+"""Models behind servers: what a name that is a URL stands for."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from rig.plugins import served
+from rig.plugins.llama.core.settings import EngineSettings
+from rig.config.engine import EngineOptions
+from rig.core.models import Request
+from rig.config.schemes import AGAIN, Loader, Scheme, Variant
+
+_OWN = (
+    *("max_tokens", "thinking_tokens", "sampling", "temperature", "seed", "parallel", "format"),
+    *("tool_choice", "several_calls", "thinking", "template_set", "dialect", "timeout", "thorough"),
+)
+"""The engine's settings that a served model has as well."""
+
+
+class Served(Scheme):
+    """Models by the address of their server."""
+
+    name = "http"
+
+    def adapted(self, options: Any) -> Any:
+        # No grammar of rig's holds what a server writes, and prompts are tokenized there in one piece. So it
+        # is with a file beside it.
+        is_chosen = options.is_changed("grammar")
+        return options if is_chosen else options.replace(grammar=("none",), whole_prompt=True)
+
+    def variants(
+        self,
+        text: str,
+        settings: Mapping[str, EngineOptions],
+        adapters: Sequence[str] = (),
+        prompts: Sequence[Request] = (),
+    ) -> list[Variant]:
+        # Settings that differ only in what files have are the same for a server.
+        loaders: dict[str, Loader] = {}
+        distinct: set[tuple[EngineSettings, bool]] = set()
+        name = text
+        for label, of_label in settings.items():
+            own = EngineSettings(**{part: getattr(of_label, part) for part in _OWN})
+            name = served.check(text, own)
+            kind = own, label.endswith(AGAIN)
+            if kind not in distinct:
+                distinct.add(kind)
+                loaders[label] = partial(served.load, text, own, probing=True)
+        return [Variant(name, loaders if len(loaders) > 1 else {"": next(iter(loaders.values()))})]
+
+
+SERVED = Served()

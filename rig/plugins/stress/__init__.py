@@ -1,0 +1,24 @@
+"""Dials: changes that make a task harder before a model sees it, to find where the model breaks."""
+
+from rig.core.registry import Registry
+
+OWN = {
+    "wording": "rig.plugins.stress.wording:WORDING",
+    "language": "rig.plugins.stress.wording:LANGUAGE",
+    "typos": "rig.plugins.stress.wording:TYPOS",
+    "fill": "rig.plugins.stress.fill:FILL",
+    "distractors": "rig.plugins.stress.distractors:DISTRACTORS",
+    "reorder": "rig.plugins.stress.wording:REORDER",
+    "tool_errors": "rig.plugins.stress.tool_errors:TOOL_ERRORS",
+    "injections": "rig.plugins.stress.injections:INJECTIONS",
+}
+"""rig's own dials, in the order in which they are applied."""
+
+
+def register(registry: Registry) -> None:
+    """Register the dials (`rig.plugins`)."""
+    # Their levels are options of the table, so that the neutral ones are known without loading the dials.
+    from rig.config.options import OF_METHODS
+
+    for name, place in OWN.items():
+        registry.dials.later(name, place, neutral=OF_METHODS[name].default)

@@ -1,0 +1,82 @@
+"""Compare what surrounds the clauses of texts: greetings, signatures, pictures and other arguments."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import date
+from itertools import product
+
+from rig.plugins.text.reading.characters import mood
+from rig.plugins.text.reading.clauses import ReadText, read_parts
+from rig.plugins.text.reading.facts import Fact, Sort, TextSpan
+from rig.plugins.text.reading.times import WEEKDAYS
+from rig.plugins.text.reading.words import opened
+from rig.plugins.text.judge.findings import Finding, different, unclear
+from rig.plugins.text.judge.passages import same_name
+
+_DAY_NAME = rf"(?:{'|'.join(name[:3] for name in WEEKDAYS)})[a-z]*"
+_TWO_DAYS = re.compile(rf"\b({_DAY_NAME})s?\W*\b(and|to|till|until|through)?\W*\b({_DAY_NAME})\b", re.I)
+
+
+def _days(text: ReadText) -> dict[tuple[str, str], bool]:
+    """Return the pairs of days that a text names together, and whether all between them are meant."""
+    pairs = _TWO_DAYS.findall(" ".join(text.sentences))
+    return {
+        (one[:3].casefold(), other[:3].casefold()): link.casefold() != "and" for one, link, other in pairs
+    }
+
+
+def around(first: ReadText, second: ReadText) -> Iterator[Finding]:
+    """Yield what differs in greeting, signature and pictures; no reader decides about these."""
+    for ones, others in ((first.greeted, second.greeted), (first.signed, second.signed)):
+        if ones and others and not any(same_name(one, other) for one in ones for other in others):
+            yield different(f"name: {ones[0].capitalize()} is not {others[0].capitalize()}")
+    days, other_days = _days(first), _days(second)
+    if any(days[pair] != other_days[pair] for pair in days.keys() & other_days.keys()):
+        yield different("one names the first and the last day, the other these two")
+    if first.pictures == second.pictures:
+        return
+    moods = [{mood(picture) for picture in text.pictures} - {""} for text in (first, second)]
+    against = (("yes", "no"), ("glad", "sad"))
+    if any(a in one and b in other for a, b in against for one, other in (moods, moods[::-1])):
+        yield different(f"emoji: {min(moods[0])} is not {min(moods[1])}")
+        return
+    pictures = [set(text.pictures) for text in (first, second)]
+    alone = bool(pictures[0]) != bool(pictures[1]) and not (first.atoms and second.atoms)
+    other = all(pictures) and pictures[0].isdisjoint(pictures[1]) and (moods[0] != moods[1] or not moods[0])
+    if alone or other or (moods[0] ^ moods[1]) & {"no", "sad"}:
+        yield unclear("emoji")
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """What is said elsewhere, in other arguments than the texts: a fact found there is not missing."""
+
+    facts: tuple[Fact, ...] = ()
+    stems: frozenset[str] = frozenset()
+
+
+NOWHERE = Elsewhere()
+
+
+def beside(values: Iterable[str]) -> Elsewhere:
+    """Return the facts and words of the other arguments. A date also says its weekday."""
+    facts: list[Fact] = []
+    stems: set[str] = set()
+    for value in values:
+        read = read_parts(opened(value))
+        facts += [*read.facts, *_weekday(read.facts)]
+        stems.update(atom.key for atom in read.atoms)
+    return Elsewhere(tuple(facts), frozenset(stems))
+
+
+def _weekday(facts: Iterable[Fact]) -> Iterator[Fact]:
+    facts = list(facts)
+    sorts = (Sort.YEAR, Sort.MONTH, Sort.DAY)
+    parts = [[fact.values for fact in facts if fact.sort is sort] for sort in sorts]
+    for year, month, day in product(*(values[0] if values else () for values in parts)):
+        try:
+            name = WEEKDAYS[date(int(str(year)), int(str(month)), int(str(day))).weekday()]
+        except ValueError:
+            continue
+        yield Fact(Sort.WEEKDAY, frozenset({name}), TextSpan(name, 0, 0))

@@ -1,0 +1,14 @@
+"""ToolEval: an assistant searches for an answer to a query, and the answer is judged as a whole."""
+
+from rig.core.registry import Registry
+
+
+def register(registry: Registry) -> None:
+    """Offer the method (`rig.plugins`)."""
+    registry.methods.later(
+        "tooleval",
+        "rig.plugins.tooleval.method:METHOD",
+        roles=("assistant",),
+        explained=(),
+        shipped=("queries",),
+    )

@@ -1,0 +1,14 @@
+"""ToolTalk: a model gets true histories turn by turn, and its calls are checked against the true ones."""
+
+from rig.core.registry import Registry
+
+
+def register(registry: Registry) -> None:
+    """Offer the method (`rig.plugins`)."""
+    registry.methods.later(
+        "tooltalk",
+        "rig.plugins.tooltalk.method:METHOD",
+        roles=("assistant",),
+        explained=(),
+        shipped=("easy", "hard"),
+    )

@@ -1,3 +1,0 @@
-from rig.toolbox.world import hexadecimal
-
-NOTE_IDS = hexadecimal(4)

@@ -1,9 +1,0 @@
-import pytest
-import small_world
-
-from rig.tooltalk.world import World
-
-
-@pytest.fixture
-def world() -> World:
-    return small_world.new_world()

@@ -1,0 +1,33 @@
+import pytest
+import small_world
+
+from rig.world.toolbox import Simulator
+from rig.plugins.tooltalk_tools import TOOLTALK
+from rig.plugins.tooltalk_tools.world import World
+
+
+@pytest.fixture
+def world() -> World:
+    return small_world.new_world()
+
+
+@pytest.fixture(params=[False, True], ids=["default", "upstream"])
+def both(request: pytest.FixtureRequest, world: World) -> Simulator:
+    """A simulator in which mara is logged in, in one mode and then in the other."""
+    simulator = Simulator(world, TOOLTALK, upstream_compat=request.param)
+    small_world.log_in(simulator)
+    return simulator
+
+
+@pytest.fixture
+def default(world: World) -> Simulator:
+    simulator = Simulator(world, TOOLTALK)
+    small_world.log_in(simulator)
+    return simulator
+
+
+@pytest.fixture
+def upstream() -> Simulator:
+    simulator = Simulator(small_world.new_world(), TOOLTALK, upstream_compat=True)
+    small_world.log_in(simulator)
+    return simulator

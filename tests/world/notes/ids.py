@@ -1,0 +1,3 @@
+from rig.world.world import hexadecimal
+
+NOTE_IDS = hexadecimal(4)
