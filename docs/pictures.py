@@ -25,13 +25,13 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from rig.cli.runs import recording
-from rig.show.steps import CallVerdict
 from rig.core.events import Event, TurnStarted
+from rig.plugins.displays.verb import recording
 from rig.plugins.replay.player import Player
 from rig.running.control import Control
 from rig.running.planning import Options, plan
 from rig.running.runner import run
+from rig.show.steps import CallVerdict
 from tui.app import RigApp
 from tui.live.layout import Draft, Entry
 from tui.live.live_run import EventQueue, LiveRun, Replay

@@ -17,25 +17,24 @@ from typing import Any, Generic, SupportsIndex, TypeVar, overload
 import click
 from markupsafe import escape
 
-from rig import running
-from rig import show
-from rig.core import paths
-from rig.core.budget import parse_json
-from rig.core.calls import JsonObject
+from rig import running, show
 from rig.cli.options import click_option, require_one_suite
 from rig.compare import compare as comparing
 from rig.compare.arms import ComparisonOptions
 from rig.compare.findings import Comparison as Comparison
 from rig.compare.verdict import ArmVerdict as ArmVerdict
 from rig.compare.verdict import VerdictKind as VerdictKind
-from rig.show.lines import is_notebook
-from rig.show.texts import printable
-from rig.show.transcript import transcript_text
+from rig.config.options import TABLE
+from rig.core import paths
+from rig.core.budget import parse_json
+from rig.core.calls import JsonObject
 from rig.core.errors import RigError as RigError
 from rig.core.errors import did_you_mean, meant
 from rig.core.metrics import in_other_forms
-from rig.config.options import TABLE
 from rig.running.planning import Options, plan
+from rig.show.lines import is_notebook
+from rig.show.texts import printable
+from rig.show.transcript import transcript_text
 from rig.store import Runs, StoredRun, Transcript
 
 

@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, settings
 from terminals import Terminal
 
 from rig.core import opening
-from rig.show import signs
 from rig.core.errors import RigError
+from rig.show import signs
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 

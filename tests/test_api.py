@@ -17,8 +17,8 @@ from conftest import CHECKOUT
 from graded_talks import model, play
 
 import rig
-from rig.show.lines import NotebookDisplay, is_notebook
 from rig.config.options import TABLE
+from rig.show.lines import NotebookDisplay, is_notebook
 
 N = 20
 

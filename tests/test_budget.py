@@ -19,9 +19,9 @@ MEMORY = 1 << 30
 
 LOADERS = {"json": {"load", "loads"}, "tomllib": {"load", "loads"}}
 APART = {
-    "budget.py": "is the place",
-    "bundle/install.py": "runs where rig is not installed yet",
-    "toolbox/sandbox.py": "runs before a server, without the rest of rig",
+    "core/budget.py": "is the place",
+    "plugins/bundle/install.py": "runs where rig is not installed yet",
+    "plugins/mcp/sandbox.py": "runs before a server, without the rest of rig",
 }
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from rig import methods
 from rig.core.events import Speed, Where
-from rig.plugins.tooltalk.method import ToolTalk
 from rig.core.metrics import TASKS, Declaration, Metric, NamedCount, Part, Score, total
+from rig.plugins.tooltalk.method import ToolTalk
 from rig.stats import estimates
 from rig.store import GraderInfo, NewRun, Runs, RunWriter
 from tui.live.state import ArmInfo, ArmState

@@ -12,8 +12,8 @@ import click
 import pytest
 from browser import CHROMIUM, Page
 
-from rig.plugins.bundle import site
 from rig.cli import cli
+from rig.plugins.bundle import site
 from rig.scoring import GRADER_VERSION
 from rig.store.views import described
 

@@ -11,7 +11,8 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 FILES = sorted(path for package in ("rig", "tui") for path in (CHECKOUT / package).rglob("*.py"))
 
 OF_TOOLTALK = tuple(
-    CHECKOUT / "rig" / place for place in ("tooltalk", "methods/tooltalk", "authoring/worlds.py")
+    CHECKOUT / "rig" / place
+    for place in ("plugins/tooltalk_tools", "plugins/tooltalk", "plugins/author/worlds.py")
 )
 
 PRIVATE = re.compile(

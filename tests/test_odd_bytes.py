@@ -12,15 +12,15 @@ import pytest
 import small_talks
 import small_world
 
-from rig.plugins.llama.files.derived import local_registry
 from rig.core.errors import RigError
 from rig.core.events import Event, TurnFinished
+from rig.plugins.llama.files.derived import local_registry
+from rig.plugins.tooltalk_tools.seeds import world_from
 from rig.running.control import Control
 from rig.running.runner import run
 from rig.scoring.answers import Answer, add_answers, read_answers
 from rig.scoring.similarity import load
 from rig.store import Runs
-from rig.plugins.tooltalk_tools.seeds import world_from
 
 Rig = Callable[..., Any]
 ODD = "\udcff\udc80x"

@@ -9,10 +9,9 @@ import pytest
 import small_talks
 from counted import measured
 
-from rig.methods.scripted import Scripted
-from rig.plugins.tooltalk.conversations import Conversation
-from rig.plugins.tooltalk.prompt import ToolTalkSettings
 from rig.core.metrics import total
+from rig.core.tables import Row, Table
+from rig.methods.scripted import Scripted
 from rig.plugins.papers.tooltalk import (
     PAPER_ERRORS,
     PAPER_ERRORS_NAMES,
@@ -21,9 +20,10 @@ from rig.plugins.papers.tooltalk import (
     published_tables,
 )
 from rig.plugins.rescore.stored import score_run
+from rig.plugins.tooltalk.conversations import Conversation
+from rig.plugins.tooltalk.prompt import ToolTalkSettings
 from rig.running.plan import Arm
 from rig.store import Runs
-from rig.core.tables import Row, Table
 
 Rig = Callable[..., Any]
 

@@ -19,7 +19,7 @@ import tiny_gguf
 from terminals import RIG, Terminal
 
 TOYS = Path(__file__).parent / "tenants"
-NOTES = Path(__file__).parent / "toolbox" / "notes"
+NOTES = Path(__file__).parent / "world" / "notes"
 
 Call = Callable[..., str]
 

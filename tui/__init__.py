@@ -1,0 +1,6 @@
+"""The application in the terminal: the live view of a run, and stored runs."""
+
+REQUIRES = (
+    "replay",
+    "rescore",
+)

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from textual import events
 
-from rig.show.signs import OPEN, RUNNING, SUCCESS
 from rig.core.errors import RigError
 from rig.plugins.replay.player import Player
+from rig.show.signs import OPEN, RUNNING, SUCCESS
 from rig.store import Runs
 from tui.app import RigApp
 from tui.display import guarded, has_terminal

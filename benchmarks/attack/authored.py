@@ -136,12 +136,12 @@ def _reviewed(random: Random, place: Path) -> str:
 def _worded(random: Random, place: Path) -> str:
     """A model that chooses scenes and words lines, and says anything."""
     from rig import methods
-    from rig.plugins.author.scenes import read_scenes
-    from rig.plugins.author.suite import Maker, SuitePart, write_worded
-    from rig.plugins.author.writer import ModelAuthor
     from rig.core.calls import Call
     from rig.core.errors import ErrorKind
     from rig.core.models import Model, Prediction
+    from rig.plugins.author.scenes import read_scenes
+    from rig.plugins.author.suite import Maker, SuitePart, write_worded
+    from rig.plugins.author.writer import ModelAuthor
     from rig.world.folder import find_toolbox
 
     class Liar(Model):

@@ -53,8 +53,6 @@ def model(sampling: tuple[tuple[str, float], ...] = ()) -> bytes:
 @cache
 def _vocabulary() -> int:
     """How many tokens the small model has."""
-    import rig.plugins.tune.tune_verb
-    import rig.plugins.screen.corpus  # noqa: F401
     from rig.plugins.llama.core.llama import LlamaModel
     from rig.plugins.llama.core.tokenizer import Tokenizer
 

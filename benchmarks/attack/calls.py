@@ -8,9 +8,9 @@ from benchmarks.attack.campaign import Broken, main
 from benchmarks.attack.hostile import changed, text, value
 from rig import methods
 from rig.core.calls import Call
-from rig.world.toolbox import Simulator
 from rig.plugins.tooltalk_tools import TOOLTALK
 from rig.plugins.tooltalk_tools.world import World
+from rig.world.toolbox import Simulator
 
 
 @cache

@@ -6,9 +6,9 @@ from random import Random
 
 from benchmarks.attack.campaign import Broken, main
 from benchmarks.attack.hostile import nested, text, value
+from rig.config.options import TABLE
 from rig.core.calls import Call, ExecutedCall, Outcome
 from rig.core.errors import RigError
-from rig.config.options import TABLE
 from rig.plugins.stress.injections import injection
 from rig.plugins.tooltalk_tools import TOOLTALK
 

@@ -7,9 +7,9 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.attack.campaign import folder, main
 from benchmarks.attack.hostile import damaged
+from rig.core.errors import RigError
 from rig.plugins.llama.files.info import inspect
 from rig.plugins.llama.memory.weights import check_loads
-from rig.core.errors import RigError
 
 _LOADED = 0.02
 """The share that llama.cpp is given, too, in a process of its own: that takes seconds."""

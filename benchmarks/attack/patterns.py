@@ -18,15 +18,15 @@ from typing import Any
 
 from benchmarks.attack.campaign import Broken, main
 from benchmarks.memory import peak_memory
+from rig.config.engine import GrammarArm
+from rig.core.errors import RigError
+from rig.core.models import ToolDoc
 from rig.plugins.llama.core.llama import LlamaModel
 from rig.plugins.llama.core.template import ChatTemplate
 from rig.plugins.llama.core.tokenizer import Tokenizer
 from rig.plugins.llama.formats.base import RigFormat
 from rig.plugins.llama.grammar.language import ConstraintError
 from rig.plugins.llama.grammar.llguidance import LLGuidanceGrammar
-from rig.config.engine import GrammarArm
-from rig.core.errors import RigError
-from rig.core.models import ToolDoc
 
 SECONDS = 60
 """Of computing, of the process and of those that it starts together."""

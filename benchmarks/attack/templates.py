@@ -4,9 +4,9 @@ import time
 from random import Random
 
 from benchmarks.attack.campaign import Broken, main
+from rig.core.errors import RigError
 from rig.plugins.llama.core import process
 from rig.plugins.llama.core.template import ChatTemplate
-from rig.core.errors import RigError
 
 process.SECONDS = 1
 _LONGEST_S = 90.0

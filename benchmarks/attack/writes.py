@@ -11,8 +11,8 @@ from unittest import mock
 
 from benchmarks.attack.campaign import Broken, folder, main, rig
 from benchmarks.attack.killed import predictions, stored_turns
-from rig.show import base
 from rig.core.events import Event, TurnFinished
+from rig.show import base
 from rig.store.holder import Holder
 
 FAULTS = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_NOMEM)

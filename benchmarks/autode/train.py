@@ -26,11 +26,11 @@ from torch import nn
 
 from benchmarks.adapters import Classifier, batches, optimizer_of, rate_at, started, step, write
 from rig.core.calls import Json
+from rig.core.paths import CONVERSATIONS
 from rig.plugins.autode.hearing import ADAPTER, LABELS, described
 from rig.plugins.autode.questions import spoken
 from rig.plugins.autode.scenarios import Scenario, load_directory
 from rig.plugins.autode.scripted_user import introduction
-from rig.core.paths import CONVERSATIONS
 from rig.plugins.text.reading.times import WEEKDAYS
 from rig.scoring.similarity.minilm import directory
 

@@ -22,8 +22,8 @@ sys.path.insert(0, str(ROOT))
 from benchmarks.published import publish  # noqa: E402
 from rig.compare.compare import _difference  # noqa: E402
 from rig.compare.verdict import VerdictKind, verdict  # noqa: E402
-from rig.plugins.tooltalk.scoring import DECLARATION  # noqa: E402
 from rig.core.metrics import TASKS  # noqa: E402
+from rig.plugins.tooltalk.scoring import DECLARATION  # noqa: E402
 from rig.stats import Tallied  # noqa: E402
 from rig.stats.paired import PairedBootstrap, holm  # noqa: E402
 from rig.stats.power import detectable_success_loss  # noqa: E402

@@ -20,11 +20,11 @@ os.environ.setdefault("GOMP_SPINCOUNT", "2000")
 from benchmarks.engine.contestants.engine import opening
 from benchmarks.engine.recorded import Recorded, recording
 from benchmarks.engine.work import Work
+from rig.core.models import Prediction, Request, Sibling
 from rig.plugins.llama import apply_adapter
 from rig.plugins.llama.core.settings import EngineSettings
 from rig.plugins.llama.files.registry import resolve
 from rig.plugins.llama.loading import load
-from rig.core.models import Prediction, Request, Sibling
 
 
 def answers(

@@ -20,9 +20,9 @@ import gguf
 import numpy as np
 import numpy.typing as npt
 
+from rig.core.meters import available_cores
 from rig.plugins.llama.core.llama import Chunk, LlamaContext, LlamaModel
 from rig.plugins.llama.core.placement import Placement
-from rig.core.meters import available_cores
 
 WIDTH, HEADS, KV_HEADS, HEAD, INNER, EXPERTS, USED = 2048, 32, 4, 128, 768, 128, 8
 VOCABULARY, PROMPT = 32_768, 512

@@ -8,12 +8,12 @@ import jsonschema
 
 from benchmarks.engine.prompts import BenchPrompt, Segments
 from rig.core.calls import JsonObject
+from rig.core.models import Request, StepKey, ToolDoc
 from rig.plugins.llama.decoding.decoder import Form
 from rig.plugins.llama.engine import LlamaCppModel
 from rig.plugins.llama.formats.base import Reading
 from rig.plugins.llama.formats.salvage import AnswerError
 from rig.plugins.llama.grammar.language import Language
-from rig.core.models import Request, StepKey, ToolDoc
 
 
 def validator(schema: JsonObject) -> Callable[[str], str | None]:

@@ -10,12 +10,12 @@ from benchmarks.engine.external_prompts import rendered
 from benchmarks.engine.job import Job
 from benchmarks.engine.prompts import BenchPrompt
 from rig.core.calls import JsonObject
+from rig.core.errors import RigError
 from rig.plugins.llama.core.llama import LlamaModel
 from rig.plugins.llama.core.tokenizer import Tokenizer
 from rig.plugins.llama.engine import LlamaCppModel
 from rig.plugins.llama.grammar.language import BETWEEN_ITEMS, BETWEEN_KEY_AND_VALUE
 from rig.plugins.llama.loading import load
-from rig.core.errors import RigError
 
 
 def render(job: Job) -> JsonObject:

@@ -25,14 +25,14 @@ os.environ.setdefault("GOMP_SPINCOUNT", "2000")
 from benchmarks.engine.contestants.engine import opening, predict_all
 from benchmarks.engine.recorded import Recorded, recording
 from benchmarks.engine.work import Work, prefixes
+from rig.core.errors import RigError
+from rig.core.meters import available_cores
+from rig.core.models import Message, Prediction, Request, StepKey
+from rig.core.paths import CONVERSATIONS
 from rig.plugins.llama.core.settings import EngineSettings
 from rig.plugins.llama.files.registry import resolve
 from rig.plugins.llama.loading import load
-from rig.core.errors import RigError
-from rig.core.meters import available_cores
 from rig.plugins.tooltalk.conversations import load_directory
-from rig.core.models import Message, Prediction, Request, StepKey
-from rig.core.paths import CONVERSATIONS
 
 MAX_TOKENS = 64
 CONTEXT = 8192

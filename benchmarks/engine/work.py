@@ -8,12 +8,12 @@ from typing import Any
 
 from rig.core.calls import JsonObject
 from rig.core.errors import RigError
-from rig.plugins.tooltalk.conversations import Conversation, load_directory
-from rig.plugins.tooltalk.method import METHOD
-from rig.plugins.tooltalk.prompt import INSTRUCTIONS, ToolTalkSettings, call_message, context, offered_tools
 from rig.core.models import Message, ReplyMessage, Request, StepKey, UserMessage
 from rig.core.paths import CONVERSATIONS
 from rig.core.tasks import select
+from rig.plugins.tooltalk.conversations import Conversation, load_directory
+from rig.plugins.tooltalk.method import METHOD
+from rig.plugins.tooltalk.prompt import INSTRUCTIONS, ToolTalkSettings, call_message, context, offered_tools
 
 
 @dataclass(frozen=True, slots=True)

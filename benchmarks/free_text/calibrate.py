@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.free_text.pairs import Labelled, labelled, outside, unseen
-from rig.scoring.similarity import MiniLM
-from rig.scoring.similarity.minilm import ADAPTER
 from rig.plugins.text.judge import Elsewhere, Meaning, judgement
 from rig.plugins.text.judge.guard import Comparison
 from rig.plugins.tooltalk_tools.world import KINDS
+from rig.scoring.similarity import MiniLM
+from rig.scoring.similarity.minilm import ADAPTER
 
 ERROR_COUNTS = ADAPTER.with_name("error_counts.json")
 GUARDS = (

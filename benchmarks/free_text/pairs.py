@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from rig.plugins.text.judge import Band, judge
-from rig.world.spec import Text
 from rig.plugins.tooltalk_tools.world import KINDS
+from rig.world.spec import Text
 
 HERE = Path(__file__).resolve().parent
 KEPT_OUT = ("fresh/3", "fresh/4")

@@ -14,15 +14,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from rig.core.calls import without_token
-from rig.show.base import Display, NoDisplay
 from rig.core.events import ConversationFinished, Emit, Event
+from rig.core.models import Notify, Prediction, Request
 from rig.methods.scripted import Scripted, called, replied
 from rig.plugins.tooltalk.conversations import Conversation
-from rig.core.models import Notify, Prediction, Request
 from rig.running.control import Control
 from rig.running.plan import Arm
 from rig.running.planning import Options, plan
 from rig.running.runner import run
+from rig.show.base import Display, NoDisplay
 from tui.display import TuiDisplay
 
 CHUNK = 4

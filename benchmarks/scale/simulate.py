@@ -28,8 +28,8 @@ import graded_talks  # noqa: E402
 import small_talks  # noqa: E402
 
 from rig.core.events import ConversationFinished, Event, TurnFinished  # noqa: E402
-from rig.methods.scripted import Scripted  # noqa: E402
 from rig.core.models import Prediction, Request  # noqa: E402
+from rig.methods.scripted import Scripted  # noqa: E402
 
 VERBS = {
     "show": ("show", "latest"),

@@ -26,6 +26,7 @@ from unittest.mock import MagicMock
 
 from rig.core.calls import Call
 from rig.core.events import Where
+from rig.core.models import Prediction, Request
 from rig.methods.episode import course
 from rig.methods.scripted import Scripted, replied
 from rig.plugins.tau2 import checkout
@@ -33,7 +34,6 @@ from rig.plugins.tau2.customers import DONE
 from rig.plugins.tau2.customers import METHOD as WITH_USER
 from rig.plugins.tau2.method import METHOD as SOLO
 from rig.plugins.tau2.tickets import Action, Ticket
-from rig.core.models import Prediction, Request
 
 AGENT, USER = "assistant", "user"
 _VALUES: list[Any] = ["C1001", "L1002", "555-123-2002", "storage", "user_1", "x", "", 1, 2.0, 3, -1, True]

@@ -9,6 +9,7 @@ from pathlib import Path
 from benchmarks.teach.generate import conversations
 from benchmarks.teach.lessons import Lesson, Lessons, Wanted
 from rig.core.calls import Call
+from rig.core.models import CallMessage, Message, ReplyMessage, UserMessage
 from rig.plugins.llama.core.llama import LlamaModel
 from rig.plugins.llama.core.settings import EngineSettings
 from rig.plugins.llama.core.template import ChatTemplate
@@ -19,7 +20,6 @@ from rig.plugins.llama.formats.form import choose
 from rig.plugins.llama.prompt import PromptBuilder
 from rig.plugins.tooltalk.conversations import Conversation
 from rig.plugins.tooltalk.prompt import ToolTalkSettings, call_message, opening
-from rig.core.models import CallMessage, Message, ReplyMessage, UserMessage
 
 HELD_OUT_SEED = 1_000_003
 """Conversations of this seed are never trained on; the loss on them is the held-out loss."""

@@ -7,12 +7,12 @@ from typing import Any
 
 from benchmarks.teach import words
 from benchmarks.teach.worlds import Person, Things
+from rig.core.calls import Call, Json, JsonObject
 from rig.plugins.author.draft import ConversationDraft
 from rig.plugins.author.speech import capital, expand
-from rig.core.calls import Call, Json, JsonObject
 from rig.plugins.tooltalk.conversations import Conversation, Metadata, Turn, User
-from rig.world import Simulator
 from rig.plugins.tooltalk_tools import TOOLTALK
+from rig.world import Simulator
 
 TOKEN = "session-of-the-user"
 

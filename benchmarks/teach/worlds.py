@@ -6,8 +6,8 @@ from random import Random
 
 from benchmarks.teach import words
 from benchmarks.teach.speech import note
-from rig.plugins.author.speech import capital, expand, neat
 from rig.core.calls import JsonObject
+from rig.plugins.author.speech import capital, expand, neat
 from rig.plugins.tooltalk_tools.seeds import fill
 from rig.plugins.tooltalk_tools.world import World
 

@@ -10,20 +10,15 @@ from contextlib import suppress
 import click
 
 from rig import __version__
-from rig.core import opening
-from rig.core import registry
-from rig.core import progress
 from rig.cli.output import open_standard_streams, printable, shortened, show_progress, unbroken_output
 from rig.cli.verbs import HELP_NAMES, Verb, Verbs
 from rig.config.files import set_own_places
-from rig.show import signs
+from rig.core import opening, progress, registry
 from rig.core.errors import RigError, RigWarning
+from rig.show import signs
 
 VERBS = {
     "run": Verb("rig.cli.run", "Evaluate one or more models.", "Play"),
-    "watch": Verb("rig.cli.runs:watch", "Watch a run in progress, or replay one.", "Play"),
-    "demo": Verb("rig.cli.runs:demo", "Watch a recorded run for half a minute; needs no model.", "Play"),
-    "tour": Verb("rig.cli.runs:tour", "Learn the keys of the live view in a minute.", "Play"),
     "plan": Verb(
         "rig.cli.plan", "Say how much has to be played for a verdict, and how long it takes.", "Play"
     ),
@@ -32,12 +27,7 @@ VERBS = {
     "show": Verb(
         "rig.cli.runs:show", "Show the results of a run, or one conversation call by call.", "Results"
     ),
-    "history": Verb(
-        "rig.cli.compare:history_of_model", "Show every run of one model file, over time.", "Results"
-    ),
     "compare": Verb("rig.cli.compare", "Compare models, and tell a loss from chance.", "Results"),
-    "report": Verb("rig.cli.compare:report", "Write a report of runs as one file for a browser.", "Results"),
-    "leaderboard": Verb("rig.cli.compare:rank", "Rank the models of all runs on a suite.", "Results"),
     "tools": Verb(
         "rig.cli.suites:tools",
         "List and check tools, and import your own.",
@@ -94,6 +84,8 @@ class _Rig(Verbs):
         for name, verb in self.later.items():
             groups[verb.group].append(name)
         for name in (verbs := self._registered()):
+            if " " in name:
+                continue  # It is a member of another verb.
             groups.setdefault(verbs.attribute(name, "group"), []).append(name)
         return groups
 

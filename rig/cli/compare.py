@@ -1,35 +1,23 @@
-"""`rig compare`, `report`, `leaderboard` and `history`: arms of stored runs side by side, and over time."""
+"""`rig compare`: arms of stored runs side by side."""
 
 from __future__ import annotations
 
-import re
-import sys
-import webbrowser
 from dataclasses import dataclass, replace
-from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
-
-import click
+from typing import TYPE_CHECKING
 
 from rig.cli.options import (
     AS_JSON,
     GRADED_BY,
-    MODEL,
     SHARE,
     STORE,
     FloatRange,
     complete_runs,
-    complete_suites,
-    json_option,
 )
-from rig.cli.output import form_of, paint, print_json, print_table, printable, say, terminal_width
-from rig.cli.runs import print_cautions, print_tables
+from rig.cli.output import paint, print_json, say, terminal_width
+from rig.cli.runs import print_tables
 from rig.cli.verbs import argument, option, verb
-from rig.show.texts import measured, out_of
 from rig.core.errors import RigError, counted
-from rig.core.files import write
-from rig.core.paths import real
 
 if TYPE_CHECKING:
     from rig.compare.arms import ComparisonOptions
@@ -38,9 +26,6 @@ if TYPE_CHECKING:
     from rig.compare.sequential import SequentialComparison
     from rig.compare.verdict import Decision
     from rig.store import Runs
-
-
-ReportFormat: TypeAlias = Literal["html", "md", "csv", "json"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,221 +215,3 @@ def _say_comparison(comparison: Comparison, deciding: DecisionOptions) -> None:
         say(f"\n{statistics_text(comparison, width)}")
     else:
         say("\n--full prints the statistics behind it; rig report shows conversations side by side")
-
-
-@verb()
-def report(
-    question: ComparisonQuestion,
-    *,
-    format_: ReportFormat | None = option(
-        "The form of the report; csv has a row for each conversation and arm.  [default: from the name of"
-        " the output, or html]",
-        flags="--format",
-    ),
-    output: Path | None = option("The file to write.  [default: stdout]", flags="--output -o"),
-    tables: bool = option("Add the tables of the method's paper."),
-    force: bool = option("Replace a file that is already there."),
-    raw: bool = option("csv: leave texts that a spreadsheet would execute as they are."),
-    opened: bool = option("Open the report in your browser.", flags="--open"),
-    as_json: bool = json_option("Print JSON about the file that was written."),
-) -> None:
-    """Write a report: verdicts, plots, and every conversation with the arms side by side.
-
-    RUN is an id or its first characters, a name given with --name, or `latest`. It stands for all arms of the
-    run; RUN/ARM is one of them. A single arm is enough.
-
-    The page is one file that needs no network. You can search, filter and print it, and send it to others.
-
-    \b
-    Examples:
-      rig report latest --open                  write rig-report-RUN.html and show it
-      rig report quants other -o both.html      two runs in one report
-      rig report latest --format md             Markdown, for a pull request
-    """  # noqa: D301 - for click
-    from rig.compare.compare import uncollected
-    from rig.show.card import headline, sentences
-    from rig.plugins.report import FORMATS, gather, render
-    from rig.store import Runs
-
-    if opened and output is None:
-        output = Path(f"rig-report-{'-'.join(re.findall('[0-9A-Za-z]+', question.addresses[0]))}.html")
-        force = True
-    if output is None and as_json:
-        raise RigError("--json describes a file that is written; name it with --output")
-    form: ReportFormat = format_ or form_of(output, FORMATS, "html")
-    if output is None and form == "html" and sys.stdout.isatty():
-        raise RigError("the page is for a browser: add --open or --output FILE, or choose --format md")
-    with uncollected(), Runs.open(question.runs, question.graded_by) as stored:
-        noise = question.noise_in(stored)
-        material = gather(stored, question.addresses, question.options, noise, with_tables=tables)
-        text = render(material, form, raw=raw)
-    if output is None:
-        # A file gets the text unchanged; on a terminal, it must not contain control characters.
-        click.echo(printable(text) if sys.stdout.isatty() else text, nl=False)
-        return
-    write(text, output, force=force)
-    if opened and not webbrowser.open(real(output).as_uri()):
-        say(f"rig: no browser was found; open {output} yourself", err=True)
-    size = len(text.encode())
-    if as_json:
-        arms = [arm.label for arm in material.comparison.arms]
-        print_json({"output": str(output), "format": form, "bytes": size, "arms": arms})
-        return
-    paint(headline(material.comparison, terminal_width() or 100))
-    for line in sentences(material.comparison):
-        say(line)
-    say(f"wrote {output} ({size / 1e6:.2f} MB)")
-
-
-@verb()
-def rank(
-    file: Path | None = argument(),
-    *,
-    suite: str | None = option(
-        "The suite.  [default: that of the latest run]", "NAME", shell_complete=complete_suites
-    ),
-    method: str | None = option("The method, such as judge-win.  [default: that of the latest run]", "NAME"),
-    csv_path: Path | None = option(
-        "Also write the ranking to a new file, in the form of ToolBench's leaderboard.", flags="--csv"
-    ),
-    every: bool = option(
-        "Rank oracles, and arms that played only a part of the suite, too. All are then ranked by what they"
-        " have in common.",
-        flags="--all",
-    ),
-    runs: Path = STORE,
-    as_json: bool = AS_JSON,
-) -> None:
-    """Rank the arms of all runs on a suite, with intervals and the settings that differ.
-
-    With FILE, a leaderboard in ToolBench's form, print that one instead.
-    """
-    from rig.compare import leaderboard
-    from rig.compare.leaks import leak_text
-    from rig.show.compare import with_interval
-    from rig.plugins.judging import toolbench_paper
-    from rig.store import Runs
-
-    if file is not None:
-        _print_file(file, as_json=as_json)
-        return
-    with Runs.open(runs) as opened:
-        ranking = leaderboard.leaderboard(opened, suite, method, every=every)
-    if csv_path is not None:
-        write(toolbench_paper().leaderboard_text(leaderboard.standings(ranking)), csv_path)
-    if as_json:
-        print_json(ranking.as_json())
-        return
-    rows = []
-    for place in ranking.places:
-        cells = [with_interval(metric.amount, place.rates[metric.name]) for metric in ranking.metrics]
-        played = len(place.tasks)
-        count = str(played) if played == place.planned else out_of(played, place.planned, " of ")
-        count += "" if place.tasks == ranking.tasks else " *"
-        rows.append((place.name, count, *cells, ", ".join(place.differs) or "-"))
-    titles = [metric.title for metric in ranking.metrics]
-    say(f"{ranking.suite}, by the method {ranking.method}")
-    print_table(("arm", "tasks", *titles, "differs from the first in"), rows)
-    if any(place.tasks != ranking.tasks for place in ranking.places):
-        left = len(frozenset.union(*(place.tasks for place in ranking.places))) - len(ranking.tasks)
-        click.echo(
-            f"* has other tasks, too: arms are ranked by the {len(ranking.tasks)} that all have in common,"
-            f" word for word; {left} {'is' if left == 1 else 'are'} left out"
-        )
-    if texts := ranking.deciding_texts:
-        decide = f"{counted(texts, 'unclear text')} {'decides' if texts == 1 else 'decide'} it"
-        click.echo(f"cannot tell the order: {decide}; `rig adjudicate RUN` asks you about them")
-    if len({grader.rules for grader in ranking.graders}) > 1:
-        click.echo(
-            "the graders differ, so the order means little; `rig compare` goes by one that all arms share"
-        )
-    elif len(ranking.graders) > 1:
-        again = dict.fromkeys(f"`rig score {place.run.id}`" for place in ranking.places)
-        say(f"unclear texts were decided by different answers; to use all: {' and '.join(again)}")
-    for line in ranking.left_out:
-        say(line)
-    for place in ranking.places:
-        if place.leaks:
-            say(leak_text(place.name, place.leaks, "that it is ranked by"))
-    print_cautions({place.run.id: place.run for place in ranking.places}.values())
-
-
-def _print_file(file: Path, *, as_json: bool) -> None:
-    from rig.plugins.judging import toolbench_paper
-
-    rows = toolbench_paper().leaderboard(file)
-    if as_json:
-        print_json([row._asdict() for row in rows])
-        return
-    sets = list(dict.fromkeys(name for row in rows for name in row.by_set))
-    cells = []
-    for row in rows:
-        by_set = [f"{row.by_set[name][0]:.3f}" if name in row.by_set else "-" for name in sets]
-        error = "-" if isnan(row.std_error) else f"{row.std_error:.4f}"
-        cells.append((row.method, f"{row.win_rate:.3f}", error, *by_set))
-    print_table(("method", "win rate", "std error", *sets), cells)
-    if others := [row.method for row in rows if not row.is_consistent]:
-        say(
-            f"the test sets of {others[0]}{' and others' if others[1:] else ''} do not average to its win"
-            " rate, so these columns hold something else; in ToolBench's own table against ChatGPT-DFSDT"
-            " they are pass rates"
-        )
-
-
-_PLAYED = ("run", "started", "rig", "arm", "suite", "conversations")
-_NAMED = 3
-"""The most changed settings that are named."""
-
-
-@verb()
-def history_of_model(model: str = MODEL, *, runs: Path = STORE, as_json: bool = AS_JSON) -> None:
-    """Show every run of one model file, over time.
-
-    MODEL is a name from `rig models list`, the path of a .gguf file, or the first 8 or more characters of its
-    SHA-256. rig recognizes a file by its content, even if it had another name at the time of the run.
-
-    There is one table for each version of a grader, because you cannot compare the scores of different
-    graders. `rig score RUN` adds a score by the current version to an old run. The last column names what
-    changed since the row above: the version of rig, the suite, or a setting.
-    """
-    from rig.compare import leaderboard
-    from rig.compare.leaks import leak_text
-    from rig.plugins.llama.files.caches import sha256_of
-    from rig.plugins.llama.files.info import inspect
-    from rig.plugins.llama.files.registry import resolve
-    from rig.store import Runs
-
-    sha256 = model
-    if not leaderboard.is_hash(model) or Path(model).exists():
-        sha256 = sha256_of(inspect(resolve(model).path).path)  # what is no model may have no end
-    with Runs.open(runs) as stored:
-        hashes, lines = leaderboard.history(stored, sha256)
-    if as_json:
-        scores = [past.as_json() for line in lines for past in line]
-        print_json({"model.file_sha256": hashes[0], "scores": scores})
-        return
-    if not lines:
-        raise RigError(f"no conversation of a run of {model} is scored yet")
-    say(f"{model}, SHA-256 {hashes[0][:16]}…: {counted(sum(map(len, lines)), 'score')}")
-    for line in lines:
-        first = line[0]
-        metrics, version = first.run.declaration.shown("lines"), first.run.rig
-        say(f"\n{first.run.declaration.method}, graded by {first.score.grader}")
-        rows = []
-        for past in line:
-            changed = [f"rig {version} to {past.run.rig}"] if past.run.rig != version else []
-            changed += [name.rpartition(".")[2].replace("_", " ") for name in past.changed[:_NAMED]]
-            if len(past.changed) > _NAMED:
-                changed.append(f"{len(past.changed) - _NAMED} more")
-            version = past.run.rig
-            about = (past.run.id, f"{past.run.created.astimezone():%Y-%m-%d %H:%M}", version, past.arm)
-            numbers = [measured(metric, past.score.counts) for metric in metrics]
-            suites = ", ".join(filter(None, past.suites))
-            rows.append((*about, suites, past.tasks, *numbers, ", ".join(changed)))
-        titles = (metric.title for metric in metrics)
-        print_table((*_PLAYED, *titles, "changed"), rows)
-    leaks = {f"{past.run.id}/{past.arm}": past.leaks for line in lines for past in line if past.leaks}
-    for name, tasks in leaks.items():
-        say(leak_text(name, tasks, "that it played"))
-    if len(lines) > 1:
-        click.echo("\nNumbers of different tables are not comparable: the graders differ.")

@@ -13,11 +13,11 @@ from typing import Any
 
 import click
 
-from rig.core.calls import JsonObject
 from rig.cli.options import AS_JSON
 from rig.cli.output import print_json, print_table
 from rig.cli.verbs import HELP_NAMES, Verbs, argument, verb
 from rig.config.files import AT, KEYS, PLACES, Setting, own_keys, read_settings, set_places
+from rig.core.calls import JsonObject
 from rig.core.errors import RigError, did_you_mean
 from rig.core.paths import cache_directory, config_files, models_directory, runs_file
 

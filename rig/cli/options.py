@@ -1,4 +1,4 @@
-"""Options of verbs: those of the table (`rig.config.options`) as click takes them, and those that verbs share.
+"""Options of verbs: those of the table (`rig.config.options`) as click takes them, and those that are shared.
 
 They include the shell completion of models, runs and conversations, which offers nothing after a fault.
 """
@@ -15,12 +15,11 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from rig import show
-from rig.core import opening
-from rig.core import registry
 from rig.cli.verbs import OTHERS, GroupedOption, argument, option
-from rig.core.errors import RigError
 from rig.config.option import GROUPS, SERVERS, Option
 from rig.config.options import TABLE
+from rig.core import opening, registry
+from rig.core.errors import RigError
 from rig.core.paths import runs_file
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar, cast
 
 import click
 
+from rig.core.errors import RigError
 from rig.show.table import cells
 from rig.show.texts import printable as printable
-from rig.core.errors import RigError
 
 if TYPE_CHECKING:
     from rig.core.calls import Json

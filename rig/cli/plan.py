@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rig.core.calls import JsonObject
 from rig.cli import options as shared
 from rig.cli.output import print_facts, print_json, say
 from rig.cli.run import options_of
 from rig.cli.verbs import argument, option, verb
-from rig.show.texts import clock_time, percent
+from rig.core.calls import JsonObject
 from rig.core.errors import RigError, counted
 from rig.core.metrics import ALPHA, ASSUMED, POWER
+from rig.show.texts import clock_time, percent
 
 if TYPE_CHECKING:
     from rig.compare.planned import KnownSpread, VerdictPlan

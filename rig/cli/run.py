@@ -14,18 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rig import running
-from rig import show
+from rig import running, show
 from rig.cli import INTERRUPTED
 from rig.cli import options as shared
 from rig.cli.options import OUTPUT, Network, complete_runs
 from rig.cli.output import print_json, say, say_failures, terminal_width
 from rig.cli.verbs import argument, option, verb
+from rig.core.errors import RigError
+from rig.core.files import json_text
 from rig.show import is_terminal
 from rig.show.table import Row
 from rig.show.texts import headline, printable
-from rig.core.errors import RigError
-from rig.core.files import json_text
 
 if TYPE_CHECKING:
     from rig.compare.noise import Noise
@@ -178,8 +177,8 @@ def command(
       rig run a.gguf --toolbox my-tools             your own tools and conversations
       rig run a.gguf http://127.0.0.1:8080          a file, and the same file behind a server
     """  # noqa: D301 - for click
-    from rig.show.card import ending
     from rig.running.planning import Options, elsewhere, plan, plan_resume
+    from rig.show.card import ending
 
     name = playing.name
     options = options_of(context)
@@ -282,8 +281,8 @@ def noise(
     """
     from rig.compare.arms import choose
     from rig.compare.noise import noise_between
-    from rig.show.summary import whereabouts
     from rig.running.planning import Options, plan
+    from rig.show.summary import whereabouts
     from rig.store import Runs
 
     store = playing.runs

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rig.core import registry
-from rig.core.calls import JsonObject
 from rig.cli.options import AS_JSON, json_option
 from rig.cli.output import print_json, print_table, say
 from rig.cli.verbs import Verbs, argument, option, verb
-from rig.show.table import one_line
+from rig.core import registry
+from rig.core.calls import JsonObject
 from rig.core.errors import RigError, counted
 from rig.core.files import json_text, write
 from rig.core.opening import COMMAND
+from rig.show.table import one_line
 
 if TYPE_CHECKING:
     from rig.methods.base import Checked
@@ -269,11 +269,11 @@ def tool_info(
 
     rig runs the code in DIR, and starts the server of mcp:COMMAND.
     """
-    from rig.plugins.llama.formats.base import declarations_in_words
     from rig.config.schemes import ServerUse
-    from rig.world.folder import files_of, find_toolbox, holds_code, holds_toolbox
+    from rig.plugins.llama.formats.base import declarations_in_words
     from rig.plugins.mcp.isolation import confinement
     from rig.plugins.mcp.servers import servers_of
+    from rig.world.folder import files_of, find_toolbox, holds_code, holds_toolbox
 
     box = find_toolbox(toolbox, ServerUse("live", server_network))
     docs = box.docs(tools or None)
@@ -349,9 +349,9 @@ def import_(
     folders that the command names, which the server then works on instead of yours.
     """
     from rig.config.schemes import ServerUse
+    from rig.plugins.mcp.servers import imported
     from rig.world.folder import LISTING
     from rig.world.listing import UNSAID, Listing, read_listing, write_listing
-    from rig.plugins.mcp.servers import imported
 
     tools: list[ToolDeclaration] = []
     if file.startswith(COMMAND):
@@ -398,8 +398,8 @@ def record(
     """
     from rig.config.schemes import ServerUse
     from rig.plugins.mcp.cassette import from_log
-    from rig.world.folder import find_toolbox
     from rig.plugins.mcp.servers import CASSETTE, record_into, servers_of
+    from rig.world.folder import find_toolbox
 
     use = ServerUse("live", server_network, redact)
     box = find_toolbox(str(folder), use)

@@ -21,8 +21,9 @@ import click
 from click.shell_completion import CompletionItem
 
 from rig.cli.sources import settle
-from rig.core.errors import RigError, did_you_mean
 from rig.config.option import value_type
+from rig.core import registry
+from rig.core.errors import RigError, did_you_mean
 
 HELP_NAMES = ("-h", "--help")
 """The help options of every verb. click caches them, so a context without them would spoil a command."""
@@ -144,13 +145,27 @@ class Verb(NamedTuple):
     group: str = ""
 
 
+def members_of(group: str) -> dict[str, Verb | click.Command]:
+    """Return the verbs that plugins registered as `GROUP NAME`, by the name."""
+    verbs = registry.registered().verbs
+    return {
+        name.removeprefix(f"{group} "): Verb(verb.place) if isinstance(verb, registry.Reference) else verb
+        for name, verb in verbs.data.items()
+        if name.startswith(f"{group} ")
+    }
+
+
 class Verbs(click.Group):
     """A group whose members are listed with the whole first sentence of their help. The `later` ones are
     imported when they are used. If the first word is not a member, it is an argument of the `default` one.
     """
 
     def __init__(
-        self, *names: Any, later: Mapping[str, Verb] | None = None, default: str = "", **parts: Any
+        self,
+        *names: Any,
+        later: Mapping[str, Verb | click.Command] | None = None,
+        default: str = "",
+        **parts: Any,
     ) -> None:
         super().__init__(*names, **parts)
         self.later = later or {}
@@ -178,7 +193,9 @@ class Verbs(click.Group):
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name not in self.later:
             return super().get_command(context, name)
-        module, _, attribute = self.later[name].place.partition(":")
+        if isinstance(verb := self.later[name], click.Command):
+            return verb
+        module, _, attribute = verb.place.partition(":")
         member: click.Command = getattr(importlib.import_module(module), attribute or "command")
         return member
 
@@ -191,7 +208,8 @@ class Verbs(click.Group):
 
     def does(self, context: click.Context, name: str) -> str:
         """Return what a member does, in one sentence."""
-        text = self.later[name].does if name in self.later else ""
+        verb = self.later.get(name)
+        text = verb.does if isinstance(verb, Verb) else ""
         command = None if text else self.get_command(context, name)
         return command.get_short_help_str(limit=_NO_LIMIT) if command else text
 

@@ -10,10 +10,10 @@ from rig.compare.leaks import leak_text, leaks_of
 from rig.compare.settings import ArmSettings, Factor, factors, grader_differences
 from rig.core.errors import RigError, did_you_mean
 from rig.core.metrics import UNPLAYED, Counts, Declaration, Metric, Remark
+from rig.core.tasks import Task
 from rig.stats.rates import RESAMPLES, SEED
 from rig.stats.sequential import OutcomeBounds
 from rig.store import FITS, GraderInfo, Runs, ScoredCell, StoredArm, StoredRun
-from rig.core.tasks import Task
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from rig.core.calls import JsonObject
 from rig.compare.arms import (
     ChosenArm,
     ComparisonOptions,
@@ -28,10 +27,11 @@ from rig.compare.findings import Agreement, ArmPair, Comparison, arm_result, fli
 from rig.compare.noise import Noise
 from rig.compare.recommendation import advise
 from rig.compare.verdict import ArmVerdict, settled, verdict
-from rig.core.errors import MACHINE, RigError
 from rig.config.limits import limits_of
-from rig.core.metrics import UNCLEAR, Counts, Declaration, Metric, if_right
 from rig.config.options import TABLE
+from rig.core.calls import JsonObject
+from rig.core.errors import MACHINE, RigError
+from rig.core.metrics import UNCLEAR, Counts, Declaration, Metric, if_right
 from rig.stats import Estimate, Tallied, agreement, interval
 from rig.stats.agreement import Interval
 from rig.stats.paired import PairedBootstrap, RateDifference, exact_mcnemar, holm

@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from rig.core.calls import ByName, JsonObject
 from rig.compare.arms import ChosenArm, ScoredArm
-from rig.core.errors import counted
-from rig.stats.levels import curves_of, level_name
-from rig.core.metrics import Declaration
 from rig.config.options import TABLE
+from rig.core.calls import ByName, JsonObject
+from rig.core.errors import counted
+from rig.core.metrics import Declaration
+from rig.core.tasks import in_random_order
 from rig.stats import Estimate, Tallied
 from rig.stats.breaking import Break, BreakTest, Outcomes, differences
+from rig.stats.levels import curves_of, level_name
 from rig.stats.sequential import Evidence, LossTest, OutcomeBounds
 from rig.store import StoredRun
-from rig.core.tasks import in_random_order
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,14 @@ the bounds of a rate, with everything unplayed as wrong or as right, and sequent
 
 from dataclasses import dataclass
 
-from rig.core.calls import ByName
 from rig.compare.arms import ConversationKey, ScoredArm
 from rig.compare.verdict import ArmVerdict, Decision, VerdictKind
+from rig.core.calls import ByName
 from rig.core.metrics import Counts, Declaration, Metric
+from rig.core.tasks import in_random_order
 from rig.stats import Estimate
 from rig.stats.paired import RateDifference
 from rig.stats.sequential import DifferenceBounds, Evidence, LossTest, OutcomeBounds
-from rig.core.tasks import in_random_order
 
 _UNKNOWN = OutcomeBounds(0.0, 1.0)
 

@@ -9,7 +9,6 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from rig.core.calls import ByName, JsonObject
 from rig.compare import brief
 from rig.compare.arms import ChosenArm, ConversationKey, ScoredArm
 from rig.compare.curves import Curve, WordingSpread
@@ -17,9 +16,10 @@ from rig.compare.early import bounded_rates
 from rig.compare.noise import Noise
 from rig.compare.settings import Factor
 from rig.compare.verdict import ArmVerdict, Recommendation
+from rig.config.limits import CutAnswers, cut_answers
+from rig.core.calls import ByName, JsonObject
 from rig.core.errors import counted
 from rig.core.events import Speed
-from rig.config.limits import CutAnswers, cut_answers
 from rig.core.metrics import UNPLAYED, Counts, Declaration, Metric, total
 from rig.core.paths import runs_file
 from rig.stats import Estimate, Tallied

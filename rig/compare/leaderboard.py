@@ -10,16 +10,16 @@ from math import sqrt
 from statistics import fmean
 from typing import NamedTuple
 
-from rig.core.calls import JsonObject
 from rig.compare.arms import ChosenArm, ConversationKey, choose, common_declaration
 from rig.compare.leaks import leaks_of
 from rig.compare.settings import ArmSettings, factors
+from rig.core.calls import JsonObject
 from rig.core.errors import RigError, counted
-from rig.methods import paper
 from rig.core.metrics import TASKS, UNCLEAR, UNPLAYED, Counts, Declaration, Metric, if_right, total
+from rig.core.tables import ArmScore, Standing, Table
+from rig.methods import paper
 from rig.stats import Estimate, estimates
 from rig.store import GraderInfo, Runs, StoredArm, StoredRun, StoredScore
-from rig.core.tables import ArmScore, Standing, Table
 
 PARTS = ("only", "limit", "without")
 """The options that choose a part of a suite."""

@@ -15,8 +15,8 @@ from typing import Any
 
 from rig.core.calls import JsonObject
 from rig.core.errors import counted
-from rig.scoring.seen import leaves
 from rig.core.tasks import Task
+from rig.scoring.seen import leaves
 
 SAMPLE = 16
 """Hashes of 5-grams to keep of a conversation. With its own hash they fit into 127 bytes of text."""

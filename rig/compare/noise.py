@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rig.core.calls import ByName, StepPlace
 from rig.compare.arms import (
     ChosenArm,
     ConversationKey,
@@ -19,6 +18,7 @@ from rig.compare.arms import (
     without_shared,
 )
 from rig.compare.settings import MODEL, SEED, factors
+from rig.core.calls import ByName, StepPlace
 from rig.core.errors import RigError
 from rig.stats import Estimate, interval
 from rig.store import Runs, ScoredCell

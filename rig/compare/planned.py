@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from statistics import fmean, median
 from typing import NamedTuple
 
-from rig.core.calls import ByName
 from rig.compare.arms import ComparisonOptions, choose
 from rig.compare.compare import compare_chosen
 from rig.compare.findings import ArmResult
 from rig.compare.recommendation import suites_of
+from rig.core.calls import ByName
 from rig.core.errors import RigError, counted
 from rig.stats.power import Spread
 from rig.stats.repeats import MOST_REPEATS

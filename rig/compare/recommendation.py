@@ -7,7 +7,6 @@ from math import sqrt
 from typing import Any
 
 from rig import methods
-from rig.core import registry
 from rig.compare.arms import ChosenArm
 from rig.compare.findings import ArmPair, ArmResult, Comparison
 from rig.compare.verdict import (
@@ -18,6 +17,7 @@ from rig.compare.verdict import (
     VerdictKind,
     points,
 )
+from rig.core import registry
 from rig.core.errors import RigError, counted
 from rig.core.metrics import OTHER_FORMS, UNPLAYED, in_other_forms
 from rig.stats.power import detectable_success_loss

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from rig.core.calls import ByName
 from rig.compare.arms import (
     ComparisonOptions,
     ScoredArm,
@@ -16,6 +15,7 @@ from rig.compare.compare import failed_by_machine, unequally_cut
 from rig.compare.early import SequentialArm, evidence_on
 from rig.compare.recommendation import file_bytes, recommend_early
 from rig.compare.verdict import Recommendation
+from rig.core.calls import ByName
 from rig.core.errors import RigError
 from rig.core.metrics import total
 from rig.store import GraderInfo, Runs

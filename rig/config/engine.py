@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from rig.config.option import PROMPT, SERVERS, generation_option, machine_option, option, prompt_option
 from rig.core.budget import parse_json
 from rig.core.calls import Json, JsonObject
 from rig.core.errors import RigError
 from rig.core.meters import available_cores
-from rig.config.option import PROMPT, SERVERS, generation_option, machine_option, option, prompt_option
 
 AUTO = 0
 """The value of `n_ctx` that stands for what the conversations need."""

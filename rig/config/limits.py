@@ -8,10 +8,10 @@ have is not reported.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from rig.config.options import TABLE
 from rig.core.calls import ByName, JsonObject
 from rig.core.errors import ErrorKind, counted
 from rig.core.models import Prediction
-from rig.config.options import TABLE
 
 THOUGHTS = "thinking_tokens"
 

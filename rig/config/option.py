@@ -31,8 +31,8 @@ class Option:
     """An option with everything that is known about it.
 
     With `several`, each value makes an arm. `opens` says that a value can name a file or folder, which rig
-    opens for the user alone (`rig.core.opening`). A `listed` option is stored as a list, however many values it
-    has. With `commas` several values can be written as one text, and thousands as `2k`. `values` are what the
+    opens for the user alone (`rig.core.opening`). A `listed` option is stored as a list, of one value too.
+    With `commas` several values can be written as one text, and thousands as `2k`. `values` are what the
     words of a choice mean, or words that stand for numbers. `unset` says in the help what holds without a
     value. `off` is the name of the switch that turns off what is on by default. `verbs` are the verbs that
     have the option, besides `run` and `noise`.

@@ -15,10 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from rig.core import registry as plugins
-from rig.core.calls import JsonObject
 from rig.config.engine import EngineOptions
-from rig.core.errors import RigError
 from rig.config.option import (
     CONVERSATIONS,
     GENERATION,
@@ -31,6 +28,10 @@ from rig.config.option import (
     options_of,
 )
 from rig.config.option import Option as Option
+from rig.core import registry as plugins
+from rig.core.calls import JsonObject
+from rig.core.errors import RigError
+from rig.core.tasks import LeftOut as LeftOut
 
 Docs: TypeAlias = Literal["full", "names"]
 """Whether tools are described, or only named with their parameters (ToolTalk, section 4.3)."""
@@ -42,8 +43,6 @@ Answers: TypeAlias = Literal["live", "replay", "live-misses"]
 """Who answers calls of MCP servers: a running server, what was recorded, or a server where nothing was."""
 Mode: TypeAlias = Literal["default", "upstream", "per-turn"]
 """The rules for matching and counting calls (docs/reference/metrics.md)."""
-LeftOut: TypeAlias = Literal["defects", "calibration"]
-"""Tasks to leave out: those known to be wrong, or the fifth of a suite that models may be calibrated on."""
 Injections: TypeAlias = Literal["none", "ignore", "send", "delete", "leak"]
 """What injected instructions ask for: ignore the user, send a message, delete a record, leak a name."""
 Wording: TypeAlias = Literal[

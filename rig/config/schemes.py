@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
+from rig.config.options import Answers
 from rig.core import registry
 from rig.core.errors import RigError
 from rig.core.models import Model, Notify, Request
-from rig.config.options import Answers
 
 FILE = "file"
 """The scheme of names that have none."""

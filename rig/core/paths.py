@@ -9,7 +9,7 @@ from pathlib import Path
 
 from platformdirs import user_cache_path, user_config_path
 
-_PACKAGE = Path(__file__).resolve().parent
+_PACKAGE = Path(__file__).resolve().parent.parent
 _CHECKOUT = _PACKAGE.parent
 _IN_CHECKOUT = (_CHECKOUT / "pyproject.toml").is_file() and (_CHECKOUT / "conversations").is_dir()
 _SHIPPED = _CHECKOUT if _IN_CHECKOUT else _PACKAGE / "data"
@@ -20,9 +20,9 @@ CHECKOUT = _CHECKOUT if _IN_CHECKOUT else None
 CONVERSATIONS = _SHIPPED / "conversations"
 DOCUMENTATION = _SHIPPED / "site"
 WORLD_DATABASE = _SHIPPED / "tools_db.sqlite"
-WORLD_SEED = _PACKAGE / "tooltalk" / "seed"
+WORLD_SEED = _PACKAGE / "plugins" / "tooltalk_tools" / "seed"
 CONFIG = "rig.toml"
-DEMO = _PACKAGE / "replay" / "demo.sqlite.xz"
+DEMO = _PACKAGE / "plugins" / "replay" / "demo.sqlite.xz"
 """A recorded run."""
 REGISTRY = _SHIPPED / "models" / "registry.toml"
 

@@ -14,18 +14,15 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import module_from_spec, spec_from_file_location
+from pkgutil import iter_modules
 from traceback import extract_tb
 from typing import Any, NamedTuple, Protocol
 
 from rig.core.errors import RigError
 from rig.core.paths import expanded, real
 
-OWN = (
-    *("rig.plugins.tooltalk_tools", "rig.plugins.tooltalk", "rig.plugins.autode", "rig.plugins.dynamic"),
-    *("rig.plugins.tooleval", "rig.plugins.bfcl", "rig.plugins.tau2", "rig.plugins.judging", "rig.plugins.papers"),
-    *("rig.plugins.llama", "rig.plugins.served", "rig.show", "rig.plugins.exports", "rig.plugins.author", "rig.plugins.stress"),
-    *("rig.plugins.ray", "rig.plugins.mcp", "rig.plugins.strategies", "rig.plugins.twins", "rig.plugins.verbs"),
-)
+TENANTS = "rig.plugins"
+"""The package whose folders are the tenants that come with rig, and the group of entry points of others."""
 
 
 class Named(Protocol):
@@ -72,6 +69,10 @@ class Tenants(UserDict[str, Any]):
         attributes = self._attributes[name]
         return attributes[attribute] if attribute in attributes else getattr(self[name], attribute)
 
+    def declared(self, name: str) -> Mapping[str, Any]:
+        """Return the attributes that a tenant's registration has."""
+        return self._attributes[name]
+
     def __getitem__(self, name: str) -> Any:
         tenant = self.data[name]
         return tenant.load() if isinstance(tenant, Reference) else tenant
@@ -115,15 +116,15 @@ class Registry:
         self.toolboxes.add(toolbox)
 
     def add_format(self, form: Named) -> None:
-        """Add a way to write calls: a class of `AnswerFormat` (`rig.plugins.llama.formats`), for `--format`."""
+        """Add a way to write calls: an `AnswerFormat` (`rig.plugins.llama.formats`), for `--format`."""
         self.formats.add(form)
 
     def add_preset(self, preset: Named) -> None:
-        """Add the form of a family whose templates show no calls: a `Preset` (`rig.plugins.llama.formats.shape`)."""
+        """Add the form of a family without calls in its templates (`rig.plugins.llama.formats.shape`)."""
         self.presets.add(preset)
 
     def add_dialect(self, dialect: Named) -> None:
-        """Add a way to talk to a server of models: a class of `Dialect` (`rig.plugins.served.dialects.base`)."""
+        """Add a way to talk to a server of models: a `Dialect` (`rig.plugins.served.dialects.base`)."""
         self.dialects.add(dialect)
 
     def add_display(self, display: Named) -> None:
@@ -138,7 +139,7 @@ class Registry:
         self.papers.add(paper)
 
     def add_dial(self, dial: Named) -> None:
-        """Add a way to make tasks harder by levels: a `Dial` (`rig.plugins.stress.dial`), for `--set NAME=LEVEL`."""
+        """Add a way to make tasks harder: a `Dial` (`rig.plugins.stress.dial`), for `--set NAME=LEVEL`."""
         self.dials.add(dial)
 
     def add_verb(self, verb: Named, does: str, group: str = "Plugins") -> None:
@@ -162,7 +163,7 @@ class Registry:
         self.hooks.add(hook)
 
     def add_export(self, export: Named) -> None:
-        """Add a form for stored runs of any method: an `Export` (`rig.plugins.exports`), for `--format NAME`."""
+        """Add a form for runs of any method: an `Export` (`rig.plugins.exports`), for `--format NAME`."""
         self.exports.add(export)
 
 
@@ -188,15 +189,22 @@ def at(place: str) -> Registry:
     return _load(False, (place,))
 
 
+def own() -> Iterator[str]:
+    """Return the modules that register what comes with rig: each folder in `rig/plugins`."""
+    return (f"{TENANTS}.{entry.name}" for entry in iter_modules(import_module(TENANTS).__path__))
+
+
 @cache
 def _load(installed: bool, places: tuple[str, ...]) -> Registry:
     registry = Registry()
-    modules = (*OWN, *(point.module for point in entry_points(group="rig.plugins"))) if installed else ()
+    modules = (*own(), *(point.module for point in entry_points(group=TENANTS))) if installed else ()
     finders: dict[str, Callable[[str], Any]] = dict.fromkeys(modules, import_module)
     for place, find in {**finders, **dict.fromkeys(places, module_of)}.items():
         with faults(place):
             module = find(place)
             if not hasattr(module, "register"):
+                if place.startswith(f"{TENANTS}."):
+                    continue  # It offers nothing but what others of rig's own require.
                 raise RigError("it has no function register(registry)")
             module.register(registry)
     return registry

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias, Type
 from rig.core.calls import ExecutedCall, JsonObject, StepPlace, Verdict
 from rig.core.errors import ErrorKind, RigError, did_you_mean
 from rig.core.models import Prediction
-from rig.config.options import LeftOut
 from rig.core.registry import Named
+
+LeftOut: TypeAlias = Literal["defects", "calibration"]
+"""Tasks to leave out: those known to be wrong, or the fifth of a suite that models may be calibrated on."""
 
 
 class ExpectedTurn(NamedTuple):

@@ -33,8 +33,9 @@ def get(name: str) -> Method:
 
 
 def first() -> Method:
-    """Return the default method."""
-    return next(iter(known().values()))
+    """Return the default method: the one whose registration says so."""
+    methods = registry.registered().methods
+    return get(next(name for name in methods if methods.declared(name).get("is_default")))
 
 
 def suites() -> dict[str, tuple[Method, Path]]:
@@ -51,7 +52,15 @@ def with_suite(name: str) -> Method | None:
     """Return the first method that a suite comes with, or None if no suite has this name."""
     if name in made_suites():
         return get(registry.registered().suites.attribute(name, "method"))
-    return first() if name == ALL else next((m for m in known().values() if name in m.suites()), None)
+    if name == ALL:
+        return first()
+    methods = registry.registered().methods
+    for method in methods:
+        # What its registration says is known without loading it.
+        declared = methods.declared(method).get("shipped")
+        if name in (methods[method].suites() if declared is None else declared):
+            return get(method)
+    return None
 
 
 def load_suite(name: str, named: str | None = None) -> tuple[Method, Loaded]:

@@ -11,19 +11,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from rig.config.options import TABLE
+from rig.config.options import Option as Option
 from rig.core.calls import Call, JsonObject
 from rig.core.errors import RigError, counted
 from rig.core.events import Emit, Where
 from rig.core.files import read_json
-from rig.methods.episode import Episode, course
-from rig.methods.scripted import Oracle, true_step
 from rig.core.metrics import Declaration, Score
 from rig.core.models import Model, Prediction, Request, StepKey
-from rig.config.options import TABLE
-from rig.config.options import Option as Option
 from rig.core.paths import CONVERSATIONS
-from rig.scoring.forms import with_forms
 from rig.core.tasks import ASSISTANT, PlayedTurn, Step
+from rig.methods.episode import Episode, course
+from rig.methods.scripted import Oracle, true_step
+from rig.scoring.forms import with_forms
 from rig.world.toolbox import Simulator, Toolbox
 from rig.world.world import Snapshot
 

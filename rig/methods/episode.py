@@ -8,7 +8,16 @@ from typing import Any, NamedTuple, TypeAlias
 from rig.core.calls import Call, ExecutedCall, Verdict
 from rig.core.events import CallJudged, Emit, PredictionMade, Rejudged, TurnStarted, Where
 from rig.core.metrics import Score
-from rig.core.models import CallMessage, Message, Model, Prediction, ReplyMessage, Request, StepKey, UserMessage
+from rig.core.models import (
+    CallMessage,
+    Message,
+    Model,
+    Prediction,
+    ReplyMessage,
+    Request,
+    StepKey,
+    UserMessage,
+)
 from rig.core.tasks import PlayedTurn, Step
 
 

@@ -5,8 +5,8 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rig.core.calls import JsonObject
 from rig.config.options import TABLE
+from rig.core.calls import JsonObject
 from rig.running.planning import Options
 
 CHOICE = frozenset({"suite", "conversations", "only", "limit", "without", "until", "sweep"})

@@ -123,8 +123,8 @@ class Person(Model):
 
     def predict(self, request: Request, on_piece: OnPiece) -> Prediction:
         """Return what the person says. Raises Stopped if they leave instead."""
-        from rig.methods.scripted import replied
         from rig.core.models import Piece
+        from rig.methods.scripted import replied
 
         assert self._control is not None
         text = self._control.wait_for_answer()

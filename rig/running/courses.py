@@ -10,16 +10,16 @@ from typing import TypeAlias, cast
 from rig.core import events
 from rig.core.events import Where
 from rig.core.meters import CostMeter, Costs
-from rig.methods.episode import Ask, Playing
 from rig.core.metrics import Score
 from rig.core.models import Model, Piece, Prediction, Sibling
+from rig.core.tasks import PlayedTurn, Task
+from rig.methods.episode import Ask, Playing
 from rig.running.bus import Bus
 from rig.running.control import Control, Person
 from rig.running.plan import Plan
 from rig.running.stored_state import StoredState, Totals, errors_of
 from rig.running.strategy import Scheduler
 from rig.store import RunWriter
-from rig.core.tasks import PlayedTurn, Task
 
 Asking: TypeAlias = Generator[Ask | None, Prediction | None, None]
 """A running course: it yields requests and is sent the predictions.

@@ -8,19 +8,19 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from rig.core.calls import JsonObject
 from rig.config.engine import EngineOptions
+from rig.config.schemes import NO_WEIGHTS, ArmWeights, Loader, Scheme, Variant, scheme_of
+from rig.core.calls import JsonObject
 from rig.core.errors import RigError, counted
 from rig.core.events import Where
-from rig.methods.base import HarderSettings, Method, Settings, Setup
-from rig.methods.episode import course
 from rig.core.metrics import ALPHA, NO_REMARK, Declaration, Remark
 from rig.core.models import Model, Notify, Request
+from rig.core.tasks import Task
+from rig.methods.base import HarderSettings, Method, Settings, Setup
+from rig.methods.episode import course
 from rig.running.control import HUMAN, Person
 from rig.running.strategy import Schedule
-from rig.config.schemes import NO_WEIGHTS, ArmWeights, Loader, Scheme, Variant, scheme_of
 from rig.store import GraderInfo, NewRun
-from rig.core.tasks import Task
 from rig.world.toolbox import LEFT_OUT
 
 

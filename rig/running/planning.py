@@ -9,28 +9,27 @@ from types import SimpleNamespace
 from typing import Any
 
 from rig import methods
-from rig.core import opening
-from rig.core import registry
-from rig.core.calls import JsonObject
 from rig.config.engine import DRAFTS, EngineOptions, arms_of
+from rig.config.options import OF_ENGINE, OF_METHODS, TABLE, Option, of_plugins
+from rig.config.schemes import AGAIN, EXACT, FILE, Scheme, ServerUse, place_of, scheme_of
+from rig.core import opening, registry
+from rig.core.calls import JsonObject
 from rig.core.errors import RigError, did_you_mean
-from rig.methods.base import Method, Settings
 from rig.core.metrics import NO_REMARK, Remark
 from rig.core.models import Request
-from rig.config.options import OF_ENGINE, OF_METHODS, TABLE, Option, of_plugins
+from rig.core.tasks import Task, in_random_order, select
+from rig.methods.base import Method, Settings
 from rig.running.control import HUMAN, Person
 from rig.running.plan import Plan, longest_requests, make_arms
 from rig.running.strategy import RunStrategy
-from rig.config.schemes import AGAIN, EXACT, FILE, Scheme, ServerUse, place_of, scheme_of
 from rig.scoring import NamedMeasure, answers_file
 from rig.store import Runs, StoredRun, check_writable
 from rig.store.importing import new_run_id
-from rig.core.tasks import Task, in_random_order, select
 from rig.world.folder import find_toolbox, hash_of, holds_toolbox
 
 
 class Options(SimpleNamespace):
-    """The options of a run (`rig.config.options`), as the user gave them. Stored with the run, for resuming it.
+    """The options of a run (`rig.config.options`), as the user gave them. Stored with the run, to resume it.
 
     Each is an attribute. An option that makes arms is a tuple of values, and every model is run with every
     combination of them. `models` are names, paths of GGUF files, or models that the method knows, such as

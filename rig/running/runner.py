@@ -7,15 +7,16 @@ from functools import partial
 from time import perf_counter
 from typing import Any
 
-from rig.core import events
-from rig.core import registry
+from rig.config.schemes import NO_WEIGHTS, Loader
+from rig.core import events, registry
 from rig.core.calls import JsonObject
 from rig.core.errors import RigError
 from rig.core.events import Emit, Where
 from rig.core.meters import Costs
-from rig.methods.base import HarderSettings
 from rig.core.metrics import NO_REMARK, Remark
 from rig.core.models import Model, OneByOne, OnRead, unheard
+from rig.core.tasks import Task
+from rig.methods.base import HarderSettings
 from rig.running.bus import Bus
 from rig.running.control import Control, Person, Stopped
 from rig.running.courses import ArmSession, Clock, TaskCourse, drive
@@ -23,9 +24,7 @@ from rig.running.hooks import ArmHook, EndedArm
 from rig.running.plan import Arm, Plan
 from rig.running.stored_state import Changed, StoredState
 from rig.running.strategy import Schedule, Scheduler, Visit
-from rig.config.schemes import NO_WEIGHTS, Loader
 from rig.store import StoreError
-from rig.core.tasks import Task
 
 
 @dataclass(slots=True)

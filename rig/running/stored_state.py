@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, fields
 from functools import reduce
 
 from rig import __version__
+from rig.config.options import of_plugins
 from rig.core import opening
 from rig.core.budget import parse_json
 from rig.core.calls import JsonObject
@@ -15,10 +16,9 @@ from rig.core.events import ArmInfo, ConversationInfo, RunStarted, Speed, Where
 from rig.core.meters import Costs
 from rig.core.metrics import Counts, nothing_played, with_score
 from rig.core.models import Model, Usage
-from rig.config.options import of_plugins
+from rig.core.tasks import PlayedTurn, Task
 from rig.running.plan import Arm, Plan
 from rig.store import OWN, Cell, FailedTurn, GraderInfo, Runs, RunWriter, StoredArm, StoredRun
-from rig.core.tasks import PlayedTurn, Task
 
 _SPEED = tuple(part.name for part in fields(Speed))
 _USAGE = frozenset(part.name for part in fields(Usage)).intersection(_SPEED)

@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 
 from rig.core.events import EvidenceMoved, Where
 from rig.core.metrics import NO_REMARK, Counts, Remark
-from rig.store import Cell
 from rig.core.tasks import Task
+from rig.store import Cell
 
 Visit: TypeAlias = tuple[int, list[tuple[Where, Task]]]
 """An arm, and what it plays next."""

@@ -7,10 +7,10 @@ from time import monotonic
 
 from rig.core.calls import ByName
 from rig.core.events import ArmReady, ConversationFinished, Event, TurnFinished
+from rig.core.tasks import in_random_order
 from rig.running.control import Control
 from rig.running.plan import Plan
 from rig.running.runner import run
-from rig.core.tasks import in_random_order
 
 
 @dataclass(frozen=True, slots=True)

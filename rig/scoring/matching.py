@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple, get_args
 
+from rig.config.options import Mode as Mode
 from rig.core.calls import CallPlace, Difference, ExecutedCall, Json, Verdict
 from rig.core.errors import RigError
-from rig.config.options import Mode as Mode
 from rig.scoring import reasons
 from rig.scoring.answers import Answers
 from rig.scoring.comparisons import Comparisons, Truths

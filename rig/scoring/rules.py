@@ -7,8 +7,8 @@ from itertools import islice
 from rig.core import times
 from rig.core.calls import Difference, ExecutedCall, Json
 from rig.core.errors import RigError
-from rig.scoring.similarity import Similarity
 from rig.plugins.text.judge import Meaning, beside
+from rig.scoring.similarity import Similarity
 from rig.world.rules import NESTED, Rule, TrueCall, nested_texts
 from rig.world.spec import FREE_TEXT, Equality, Response, Text, Tool
 from rig.world.toolbox import Toolbox

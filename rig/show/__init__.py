@@ -10,15 +10,6 @@ if TYPE_CHECKING:
     from rig.show.base import Display
 
 
-def register(registry: plugins.Registry) -> None:
-    """Offer rig's own displays. One is imported when it is chosen."""
-    registry.displays.later("tui", "tui.display:on_terminal")
-    registry.displays.later("plain", "rig.show.lines:PlainDisplay")
-    registry.displays.later("log", "rig.show.lines:LogDisplay")
-    registry.displays.later("notebook", "rig.show.lines:NotebookDisplay")
-    registry.displays.later("none", "rig.show.base:NoDisplay")
-
-
 def names() -> tuple[str, ...]:
     """Return the names of all displays, `auto` first. Raises RigError if a plugin fails."""
     return ("auto", *plugins.registered().displays)

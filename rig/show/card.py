@@ -17,6 +17,9 @@ from rig.compare.arms import ComparisonOptions
 from rig.compare.compare import compare
 from rig.compare.findings import ArmPair, ArmResult, Comparison
 from rig.compare.verdict import RecommendationKind, VerdictKind
+from rig.core.errors import RigError, counted
+from rig.core.metrics import TASKS, UNCLEAR, UNPLAYED, Counts, Declaration, Metric
+from rig.core.paths import runs_file
 from rig.show import signs, summary
 from rig.show.compare import curve_line, hint, notes, signed
 from rig.show.signs import DELTA, DOT, FULL, RULE, TRACK, Glyph
@@ -34,9 +37,6 @@ from rig.show.texts import (
     rate,
     with_interval,
 )
-from rig.core.errors import RigError, counted
-from rig.core.metrics import TASKS, UNCLEAR, UNPLAYED, Counts, Declaration, Metric
-from rig.core.paths import runs_file
 from rig.stats.repeats import RepeatOutcomes
 from rig.store import Runs, StoredArm, StoredRun
 

@@ -12,6 +12,10 @@ from rig.compare.findings import ArmPair, ArmResult, Comparison, Flip
 from rig.compare.groups import WHAT, Groups, Share
 from rig.compare.sequential import SequentialComparison
 from rig.compare.verdict import VerdictKind
+from rig.core.errors import counted
+from rig.core.events import EvidenceMoved
+from rig.core.metrics import UNCLEAR, Metric, if_right
+from rig.core.tables import Table
 from rig.show import summary
 from rig.show.signs import LEVELS
 from rig.show.summary import note_lines
@@ -19,10 +23,6 @@ from rig.show.table import Row, columns, fitted, inert, markdown, one_line, shor
 from rig.show.texts import UNKNOWN, percent
 from rig.show.texts import estimate as estimate
 from rig.show.texts import with_interval as with_interval
-from rig.core.errors import counted
-from rig.core.events import EvidenceMoved
-from rig.core.metrics import UNCLEAR, Metric, if_right
-from rig.core.tables import Table
 
 _MOST_NAMED = 3
 """If more arms than this differ from the baseline in the same thing, they are counted, not named."""

@@ -19,19 +19,28 @@ from markupsafe import escape
 
 from rig.core import events
 from rig.core.calls import ExecutedCall, Json, JsonObject
+from rig.core.errors import RigError, counted
+from rig.core.events import (
+    ConversationInfo,
+    Emit,
+    Event,
+    PersonAsked,
+    PieceGenerated,
+    RunStarted,
+    Speed,
+    Where,
+)
+from rig.core.files import json_text
+from rig.core.metrics import UNDECLARED, Declaration
+from rig.core.models import CallMessage, Prediction, ReplyMessage
+from rig.core.tasks import Counted, numbered, turn_number
+from rig.running.control import Control
 from rig.show import is_terminal
 from rig.show.base import T, handled, stopping
 from rig.show.compare import evidence_line
 from rig.show.progress import NOT_EVALUATED, Answered, Progress
 from rig.show.steps import ended
 from rig.show.texts import clock_time, measured, printable, rate, read_so_far, unclear_texts
-from rig.core.errors import RigError, counted
-from rig.core.events import ConversationInfo, Emit, Event, PersonAsked, PieceGenerated, RunStarted, Speed, Where
-from rig.core.files import json_text
-from rig.core.metrics import UNDECLARED, Declaration
-from rig.core.models import CallMessage, Prediction, ReplyMessage
-from rig.running.control import Control
-from rig.core.tasks import Counted, numbered, turn_number
 
 _WORD = re.compile(r"(?<!^)(?=[A-Z])")
 _TOKENS = frozenset({"token_ids", "logprobs", "token_chars", "token_forced"})

@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from rig.core.calls import Call, CallPlace, ExecutedCall, Outcome, StepPlace, Verdict, without_token
-from rig.show import signs
-from rig.show.signs import Sign
-from rig.show.texts import Clip, clip, clip_json
 from rig.core.errors import ErrorKind, counted
 from rig.core.metrics import Counts, Declaration
 from rig.core.models import LEAKED, Prediction
-from rig.store import Transcript
 from rig.core.tasks import ASSISTANT, PlayedTurn, Step
+from rig.show import signs
+from rig.show.signs import Sign
+from rig.show.texts import Clip, clip, clip_json
+from rig.store import Transcript
 from rig.world.rules import is_optional
 
 NOTHING = Clip("")

@@ -4,16 +4,16 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from rig.config.limits import LIMITS, CutAnswers
+from rig.config.options import TABLE
 from rig.core.calls import JsonObject
+from rig.core.errors import counted, listed
+from rig.core.events import Speed
+from rig.core.metrics import TASKS, UNCLEAR, UNPLAYED, UNREAD_TEXTS, Counts, Declaration
+from rig.core.paths import runs_file
 from rig.show import texts
 from rig.show.table import Row, by_kind, columns
 from rig.show.texts import UNKNOWN, estimate, measured, mebibytes, percent, seconds
-from rig.core.errors import counted, listed
-from rig.core.events import Speed
-from rig.config.limits import LIMITS, CutAnswers
-from rig.core.metrics import TASKS, UNCLEAR, UNPLAYED, UNREAD_TEXTS, Counts, Declaration
-from rig.config.options import TABLE
-from rig.core.paths import runs_file
 from rig.store import FAILED_ARM, Cell, StoredArm, StoredRun
 
 Timed: TypeAlias = tuple[str, Speed, JsonObject | None]

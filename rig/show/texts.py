@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rig.core.calls import Json
-from rig.show.signs import ELLIPSIS
 from rig.core.errors import counted
 from rig.core.metrics import UNCLEAR, Counts, Declaration, Metric
+from rig.show.signs import ELLIPSIS
 
 if TYPE_CHECKING:
     from rig.stats import Estimate

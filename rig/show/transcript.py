@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 
 from rig.core.calls import CallPlace, Json, JsonObject, StepPlace
+from rig.core.errors import counted
+from rig.core.tasks import NO_PATH, AnswerPath, Step, Task, numbered, turn_number
 from rig.show import signs, steps
 from rig.show.steps import Called, Failed, Lengths, Replied, StepView, parent_of, step_view
 from rig.show.texts import clip, clip_json
-from rig.core.errors import counted
 from rig.store import Transcript
-from rig.core.tasks import NO_PATH, AnswerPath, Step, Task, numbered, turn_number
 from rig.world.diff import Effect, Effects, RecordChange
 
 _LONGEST = 2000

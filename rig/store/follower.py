@@ -8,11 +8,11 @@ from pathlib import Path
 from rig.core.events import Where
 from rig.core.metrics import Counts
 from rig.core.sqlite_import import Database
+from rig.core.tasks import PlayedTurn
 from rig.store.connect import connect_unnoticed, faults, understood
 from rig.store.holder import held_by
 from rig.store.reader import Row, Runs
 from rig.store.records import StoredRun
-from rig.core.tasks import PlayedTurn
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,20 +11,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 from warnings import warn
 
+from rig.config.limits import by_option, cut_answers
 from rig.core.budget import parse_json
 from rig.core.calls import Json, JsonObject
 from rig.core.errors import MACHINE, PASSING, RigError, RigWarning, did_you_mean
-from rig.config.limits import by_option, cut_answers
 from rig.core.meters import Costs
 from rig.core.metrics import Declaration
 from rig.core.sqlite_import import Database
+from rig.core.tasks import PlayedTurn, Task
 from rig.store.connect import connect_for_reading, faults, intact, understood
 from rig.store.holder import held_by
 from rig.store.records import ArmSums, Cell, FailedTurn, StoredArm, StoredRun, Transcript
 from rig.store.rows import StoredTask, fault_from_row, step_from_row
 from rig.store.scores import ANSWERS, CLOCK, NOTHING, USAGE, ScoreReader, speed_from
 from rig.store.views import EXPORTED, create_temporary_views
-from rig.core.tasks import PlayedTurn, Task
 
 if TYPE_CHECKING:
     from rig.core.events import Where

@@ -8,17 +8,17 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from rig.config.limits import CutAnswers
 from rig.core.calls import ByName, Fault, JsonObject
 from rig.core.errors import RigError, counted
 from rig.core.events import Speed
-from rig.config.limits import CutAnswers
 from rig.core.meters import Costs
 from rig.core.metrics import TASKS, Counts, Declaration, nothing_played
 from rig.core.tasks import PlayedTurn, Task
 
 if TYPE_CHECKING:
-    from rig.methods.base import Grading
     from rig.core.tables import ArmScore
+    from rig.methods.base import Grading
 
 FAILED_ARM = "arm"
 """The kind of error of an attempt where a whole arm failed and was tried again."""

@@ -9,11 +9,11 @@ from pathlib import Path
 from sys import intern
 from typing import Any, NamedTuple
 
+from rig.config.limits import THOUGHTS, by_option, thoughts_by_role
 from rig.core.budget import parse_json
 from rig.core.calls import JsonObject
 from rig.core.errors import RigError
 from rig.core.events import Speed
-from rig.config.limits import THOUGHTS, by_option, thoughts_by_role
 from rig.core.metrics import UNPLAYED, Counts
 from rig.core.models import Usage
 from rig.core.sqlite_import import Database

@@ -19,12 +19,12 @@ from rig.core.errors import PASSING
 from rig.core.meters import Costs
 from rig.core.metrics import Counts, Declaration, Remark, Score, in_other_forms
 from rig.core.sqlite_import import Database
+from rig.core.tasks import PlayedTurn
 from rig.store.connect import connect_for_writing, deleted, faults, intact, transaction
 from rig.store.holder import Holder, RunLock, check_unheld
 from rig.store.records import FAILED_ARM, GraderInfo, NewRun
 from rig.store.rows import fault_row, step_row, storable, to_json, verdict_columns, view_of
 from rig.store.views import refresh_views
-from rig.core.tasks import PlayedTurn
 
 if TYPE_CHECKING:
     from rig.core.events import Where

@@ -12,13 +12,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import ClassVar
 
+from rig.config.schemes import FILE, LIVE, Scheme, ServerUse, scheme_of, scheme_of_folder
 from rig.core import registry
 from rig.core.budget import parse_json
 from rig.core.calls import Json, JsonObject
 from rig.core.errors import RigError, did_you_mean
 from rig.core.files import files_below, read_bytes
 from rig.core.paths import real
-from rig.config.schemes import FILE, LIVE, Scheme, ServerUse, scheme_of, scheme_of_folder
 from rig.world import rules
 from rig.world.functions import loaded
 from rig.world.listing import UNSAID, Listing, ToolDeclaration, read_listing

@@ -158,8 +158,8 @@ FAILURES: Mapping[str, str] = MappingProxyType(
         "stale": "HTTP 409: an id in this call is stale at the moment; nothing was done.",
     }
 )
-"""The exceptions of calls that a dial makes fail (`rig.plugins.stress.tool_errors`). These calls never reach the
-world, and count for nothing.
+"""The exceptions of calls that a dial makes fail (`rig.plugins.stress.tool_errors`). These calls never reach
+the world, and count for nothing.
 """
 
 

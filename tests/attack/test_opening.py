@@ -11,8 +11,8 @@ from pathlib import Path
 import click
 import pytest
 
-from rig.core import opening
 from rig.cli import cli
+from rig.core import opening
 from rig.core.errors import RigError
 
 CODE = "from pathlib import Path\nPath({marker!r}).write_text('run')\nraise SystemExit(3)\n"

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from benchmarks.teach.overlap import OWN, lesson
+from rig.core.calls import JsonObject
 from rig.plugins.author.cast import lists
 from rig.plugins.author.desk import ALIKE, Desk, Proposal
 from rig.plugins.author.overlap import files, names, runs
 from rig.plugins.author.shipped import MEDIUM
 from rig.plugins.author.suite import TURNS, calls_of, digest
-from rig.core.calls import JsonObject
-from rig.world.toolbox import Simulator
 from rig.plugins.tooltalk_tools import TOOLTALK
+from rig.world.toolbox import Simulator
 
 pytestmark = pytest.mark.slow
 

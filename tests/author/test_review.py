@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from rig.plugins.author.review import REVIEW, Review, lines_of
 from rig.core.documents import from_yaml, to_yaml
 from rig.core.errors import RigError
+from rig.plugins.author.review import REVIEW, Review, lines_of
 from rig.world.folder import find_toolbox
 
 

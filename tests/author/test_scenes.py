@@ -6,13 +6,13 @@ from random import Random
 
 import pytest
 
+from rig.core.errors import RigError
 from rig.plugins.author.desk import Desk, Proposal, Rejected
 from rig.plugins.author.scenes import read_scenes
 from rig.plugins.author.suite import Maker, SuitePart
 from rig.plugins.author.voices import Day, DayAndTime, Manner, Scope, TimeOfDay
-from rig.core.errors import RigError
-from rig.world.toolbox import Simulator
 from rig.plugins.tooltalk_tools import TOOLTALK
+from rig.world.toolbox import Simulator
 
 NOW = datetime.fromisoformat("2027-03-01 09:00")
 GOOD = """\

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from rig import methods
-from rig.plugins.author.scenes import read_scenes
-from rig.plugins.author.suite import STATE, Maker, SuitePart, write_worded
-from rig.plugins.author.writer import ModelAuthor
 from rig.core.calls import Call, JsonObject
 from rig.core.models import Model, OnPiece, Prediction, Request, UserMessage
 from rig.core.tasks import Task
+from rig.plugins.author.scenes import read_scenes
+from rig.plugins.author.suite import STATE, Maker, SuitePart, write_worded
+from rig.plugins.author.writer import ModelAuthor
 from rig.world.folder import find_toolbox
 
 NONSENSE = (

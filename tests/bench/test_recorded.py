@@ -14,8 +14,8 @@ from benchmarks.engine.contestants.floor import Floor
 from benchmarks.engine.job import Job
 from benchmarks.engine.recorded import Player, Recorded, recording
 from benchmarks.engine.render import render
-from rig.plugins.llama.core.llama import LlamaContext, LlamaModel
 from rig.core.errors import RigError
+from rig.plugins.llama.core.llama import LlamaContext, LlamaModel
 
 MakeJob = Callable[..., Job]
 

@@ -5,12 +5,12 @@ import pytest
 from benchmarks.engine.work import Work, prefixes
 from rig.core.errors import RigError
 from rig.core.events import Where
+from rig.core.models import Request
+from rig.core.tasks import ASSISTANT
 from rig.methods.episode import course
 from rig.methods.scripted import Oracle
 from rig.plugins.tooltalk.method import METHOD
 from rig.plugins.tooltalk.prompt import ToolTalkSettings
-from rig.core.models import Request
-from rig.core.tasks import ASSISTANT
 
 
 def played(name: str) -> list[Request]:

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rig.core.errors import RigError
 from rig.plugins.bundle.archive import (
     SUFFIXES,
     Digest,
@@ -25,7 +26,6 @@ from rig.plugins.bundle.archive import (
     reading,
     write,
 )
-from rig.core.errors import RigError
 
 needs_zstd = pytest.mark.skipif(not shutil.which("zstd"), reason="zstd is not installed")
 EVERY_SUFFIX = [pytest.param(each, marks=needs_zstd) if each == ".tar.zst" else each for each in SUFFIXES]

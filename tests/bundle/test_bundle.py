@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
+from rig.core.errors import RigError
 from rig.plugins.bundle import contents
 from rig.plugins.bundle.archive import Member, digest_of, reading, write
 from rig.plugins.bundle.contents import Contents, make, verify
-from rig.core.errors import RigError
 
 Bundle = Callable[..., Path]
 

@@ -15,9 +15,9 @@ import pytest
 from bundles import small_wheel
 from packaging.utils import parse_wheel_filename
 
+from rig.core.errors import RigError
 from rig.plugins.bundle import wheels as packing
 from rig.plugins.bundle.wheels import wheels
-from rig.core.errors import RigError
 
 Installed = Callable[..., Path]
 

@@ -14,8 +14,8 @@ import yaml
 from browser import CHROMIUM, Page
 from graded_talks import model, play
 
-from rig.plugins.llama.files.registry import load_registry
 from rig.core.errors import RigError
+from rig.plugins.llama.files.registry import load_registry
 from rig.plugins.report.card_check import COMPUTED, DIGEST, change_fault, digest_of, read_card, sums_fault
 from rig.plugins.report.model_card import as_html, as_markdown
 

@@ -9,9 +9,9 @@ import pytest
 import tiny_gguf
 from native_templates import OWN
 
+from rig.core.errors import RigError
 from rig.plugins.bundle import built
 from rig.plugins.doctor import verb
-from rig.core.errors import RigError
 from rig.plugins.tooltalk.method import ToolTalk
 from rig.plugins.tooltalk_tools.world import World
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import small_talks
 
-from rig.methods.scripted import Scripted, replied
 from rig.core.models import StepKey
+from rig.methods.scripted import Scripted, replied
 from rig.store import EXPORTED_VIEWS, Runs
 from rig.store.views import described
 

@@ -18,9 +18,9 @@ from graded_talks import conversations, model, play
 from rig.compare.arms import ComparisonOptions
 from rig.compare.compare import compare
 from rig.core.errors import ErrorKind
-from rig.plugins.exports.gate import MEASUREMENTS, Policy, judge
-from rig.methods.scripted import Oracle, Scripted, failed
 from rig.core.models import Prediction, Request
+from rig.methods.scripted import Oracle, Scripted, failed
+from rig.plugins.exports.gate import MEASUREMENTS, Policy, judge
 from rig.store import Runs
 from rig.store.connect import writing
 

@@ -52,7 +52,9 @@ def test_ctrl_c_outside_of_the_command_line_just_ends_it(code: str, is_printed: 
 
 
 def test_ctrl_c_in_a_verb_ends_it_with_its_code() -> None:
-    code = "import os, signal, rig.core.opening as o\no.forget = lambda: os.kill(os.getpid(), signal.SIGINT)\n"
+    code = (
+        "import os, signal, rig.core.opening as o\no.forget = lambda: os.kill(os.getpid(), signal.SIGINT)\n"
+    )
     done = _played(code, BEGIN.replace("'--version'", "'runs'"))
     assert (done.returncode, done.stderr.strip()) == (130, "")
 

@@ -13,11 +13,11 @@ from stored_runs import seeing
 
 from rig.compare.arms import ComparisonOptions
 from rig.compare.compare import compare
-from rig.show.card import Card, ending
 from rig.core.events import ConversationFinished
-from rig.stats.repeats import RepeatOutcomes
 from rig.running.control import Control
 from rig.running.runner import run
+from rig.show.card import Card, ending
+from rig.stats.repeats import RepeatOutcomes
 from rig.store import Runs
 from tui.live.live_run import EventQueue, LiveRun
 from tui.screens.run import RunScreen

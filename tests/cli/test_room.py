@@ -10,10 +10,10 @@ import pytest
 import tiny_gguf
 
 from rig import methods
-from rig.core.errors import RigError
-from rig.methods.base import Method, Setup
-from rig.core.models import Request
 from rig.config.options import OF_METHODS
+from rig.core.errors import RigError
+from rig.core.models import Request
+from rig.methods.base import Method, Setup
 from rig.running.plan import longest_requests
 
 Rig = Callable[..., Any]

@@ -14,9 +14,9 @@ import pytest
 import small_talks
 
 from rig.core.calls import Call
+from rig.core.models import OnPiece, Prediction, Request
 from rig.methods import base
 from rig.methods.scripted import Scripted
-from rig.core.models import OnPiece, Prediction, Request
 from rig.store import Runs
 
 Rig = Callable[..., Any]

@@ -14,13 +14,13 @@ from click.shell_completion import ShellComplete
 from spoken import speak
 
 from rig.cli import cli
+from rig.core.events import ConversationFinished, TurnFinished
+from rig.core.models import Notify
+from rig.methods.scripted import Scripted
 from rig.plugins.llama.core.settings import EngineSettings
 from rig.plugins.llama.engine import LlamaCppModel
 from rig.plugins.llama.loading import load
-from rig.core.events import ConversationFinished, TurnFinished
-from rig.methods.scripted import Scripted
 from rig.plugins.tooltalk.prompt import ToolTalkSettings
-from rig.core.models import Notify
 from rig.running.control import Control
 from rig.running.runner import run
 from rig.store import Runs

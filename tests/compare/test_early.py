@@ -16,14 +16,14 @@ from rig.compare.compare import compare
 from rig.compare.findings import Comparison
 from rig.compare.sequential import compare_sequentially
 from rig.compare.verdict import Decision, VerdictKind
+from rig.core.metrics import TASKS, UNPLAYED, Metric
+from rig.core.tasks import in_random_order
+from rig.plugins.report.render import gather, render
+from rig.plugins.strategies.until import CAUTION, UntilVerdict
 from rig.show.card import Card
 from rig.show.compare import statistics_text
 from rig.show.summary import summary
-from rig.core.metrics import TASKS, UNPLAYED, Metric
-from rig.plugins.report import gather, render
 from rig.store import Runs
-from rig.plugins.strategies.until import CAUTION, UntilVerdict
-from rig.core.tasks import in_random_order
 
 Rig = Callable[..., Any]
 SIZE = 0.2

@@ -14,9 +14,9 @@ from rig.compare.findings import Comparison
 from rig.compare.recommendation import recommend, recommend_early
 from rig.compare.sequential import compare_sequentially
 from rig.compare.verdict import ArmVerdict, Decision, Recommendation, RecommendationKind, VerdictKind
+from rig.running.planning import Options
 from rig.show import signs
 from rig.show.card import opening
-from rig.running.planning import Options
 from rig.store import Runs
 
 Rig = Callable[..., Any]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from rig.core.calls import JsonObject
 from rig.compare.settings import ArmSettings, factors, grader_differences
+from rig.core.calls import JsonObject
 
 BASE: JsonObject = {
     "model.engine": "llama.cpp",

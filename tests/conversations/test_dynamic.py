@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from rig.core.events import Where
-from rig.plugins.autode.method import METHOD, AutoDE, faults
-from rig.plugins.autode.scenarios import load_directory
-from rig.plugins.autode.scripted_user import ScriptedUser, obedient_step
+from rig.core.paths import CONVERSATIONS
 from rig.methods.base import Checked
 from rig.methods.episode import course
 from rig.methods.scripted import Oracle
-from rig.core.paths import CONVERSATIONS
+from rig.plugins.autode.method import METHOD, AutoDE, faults
+from rig.plugins.autode.scenarios import load_directory
+from rig.plugins.autode.scripted_user import ScriptedUser, obedient_step
 
 DYNAMIC = CONVERSATIONS / "dynamic"
 SCENARIOS = load_directory(DYNAMIC)

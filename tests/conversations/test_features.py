@@ -8,9 +8,9 @@ from conversations.reading import Feature, Reading
 
 from rig.plugins.tooltalk.check import replayed_calls
 from rig.plugins.tooltalk.conversations import parse_conversation
-from rig.world.toolbox import Simulator
 from rig.plugins.tooltalk_tools import TOOLTALK
 from rig.plugins.tooltalk_tools.world import World
+from rig.world.toolbox import Simulator
 
 Source = dict[str, Any]
 READ = Callable[[Source], frozenset[Feature]]

@@ -9,9 +9,9 @@ from conversations.reading import Feature
 from conversations.rules import RULES
 from conversations.suites import check_suite
 
+from rig.core.paths import CONVERSATIONS
 from rig.plugins.tooltalk.check import check_directory
 from rig.plugins.tooltalk.method import METHOD
-from rig.core.paths import CONVERSATIONS
 from rig.plugins.tooltalk_tools import TOOLTALK
 from rig.plugins.tooltalk_tools.world import World
 

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from rig.core.calls import Call
+from rig.core.paths import CONVERSATIONS, WORLD_DATABASE, WORLD_SEED
 from rig.plugins.tooltalk.conversations import Conversation, load_directory
 from rig.plugins.tooltalk.method import METHOD
-from rig.core.paths import CONVERSATIONS, WORLD_DATABASE, WORLD_SEED
-from rig.world.toolbox import Simulator
 from rig.plugins.tooltalk_tools import TOOLTALK
 from rig.plugins.tooltalk_tools.seeds import check_world, world_from
 from rig.plugins.tooltalk_tools.world import World
+from rig.world.toolbox import Simulator
 
 Seed = dict[str, Any]
 

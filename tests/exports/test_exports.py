@@ -17,10 +17,10 @@ import yaml
 from graded_talks import conversations, model, play
 
 from rig.core.errors import ErrorKind
+from rig.core.models import Prediction, Request
+from rig.methods.scripted import Scripted, failed, replied
 from rig.plugins.exports import file_name
 from rig.plugins.exports.pipelines import TestCase, fitting_summary, junit_xml, mentioning_nobody
-from rig.methods.scripted import Scripted, failed, replied
-from rig.core.models import Prediction, Request
 from rig.store import Runs
 
 Rig = Callable[..., Any]

@@ -10,15 +10,15 @@ from judging.test_runs import NOBODY, ONE, STATUSES, TWO, Stub, judged, planned
 from tool_answers import solution
 
 from rig.core.errors import RigError
+from rig.core.models import Request, UserMessage
+from rig.core.paths import CONVERSATIONS
 from rig.plugins.judging import PASS, WIN, calibration
 from rig.plugins.judging.calibration import OURS, load_labels
 from rig.plugins.judging.evaluators import find
 from rig.plugins.judging.planning import JudgingRequest, plan_votes
-from rig.plugins.tooleval.queries import load
-from rig.core.models import Request, UserMessage
 from rig.plugins.papers.toolbench.method import write
-from rig.core.paths import CONVERSATIONS
 from rig.plugins.solutions.judgements import ModelAnswers
+from rig.plugins.tooleval.queries import load
 from rig.store import Runs, StoredRun
 
 Rig = Callable[..., Any]

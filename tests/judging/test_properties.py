@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 from tool_answers import TOOL, given_up, solution
 
 from rig.core.errors import RigError
+from rig.core.models import StepKey, UserMessage
+from rig.core.tasks import require_unique
 from rig.plugins.judging import calibration as agreement
 from rig.plugins.judging.calibration import load_labels
 from rig.plugins.judging.evaluators import FIELDS, RULES, Evaluator, JudgeFunction, find, load
@@ -34,7 +36,6 @@ from rig.plugins.judging.questions import (
     variations,
 )
 from rig.plugins.judging.voting import PreferenceVote, Side, StatusVote, vote_on_answer, vote_on_pair
-from rig.core.models import StepKey, UserMessage
 from rig.plugins.papers.toolbench.results import (
     PASS_HEADER,
     PREFERENCE_HEADER,
@@ -62,7 +63,6 @@ from rig.plugins.solutions.judgements import (
     tally,
 )
 from rig.plugins.solutions.rules import Ties, Unsolvable, Unsure, VoteRules
-from rig.core.tasks import require_unique
 
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")

@@ -9,11 +9,11 @@ import pytest
 from solutions.test_converting import BRANCHED
 from tool_answers import BEGINNING, PUBLIC, finish, given_up, needs_public_data, raw, solution
 
+from rig.core.tasks import PlayedTurn
 from rig.plugins.papers.toolbench.method import load, path_of, steps_of, write
 from rig.plugins.papers.toolbench.raw import convert
 from rig.plugins.solutions.judgements import ModelAnswers
 from rig.plugins.solutions.solution import Solution
-from rig.core.tasks import PlayedTurn
 
 Rig = Callable[..., Any]
 STABLE = PUBLIC / "stabletoolbench" / "data_example"

@@ -12,19 +12,19 @@ from tool_answers import given_up, solution
 
 from rig.core.errors import ErrorKind, RigError
 from rig.core.events import Event, Notice, TurnFinished
+from rig.core.models import Prediction, Request, UserMessage
+from rig.methods.scripted import Scripted, called, failed
 from rig.plugins.judging.calibration import judge_of
 from rig.plugins.judging.method import NOBODY
 from rig.plugins.judging.planning import JudgingRequest, plan_judging
 from rig.plugins.judging.stored import read_votes, write_results
-from rig.methods.scripted import Scripted, called, failed
-from rig.core.models import Prediction, Request, UserMessage
 from rig.plugins.papers.toolbench.method import write
+from rig.plugins.solutions.judgements import ModelAnswers
+from rig.plugins.solutions.solution import Solution
 from rig.running.control import Control
 from rig.running.plan import Plan
 from rig.running.planning import plan_resume
 from rig.running.runner import run
-from rig.plugins.solutions.judgements import ModelAnswers
-from rig.plugins.solutions.solution import Solution
 from rig.store import Runs, StoredRun
 
 Rig = Callable[..., Any]

@@ -7,12 +7,22 @@ import pytest
 from tool_answers import given_up, solution
 
 from rig.core.calls import JsonObject
+from rig.core.models import StepKey, UserMessage
+from rig.plugins.judging.evaluators import find
+from rig.plugins.judging.questions import (
+    WHOLE,
+    Cut,
+    Question,
+    answer_json,
+    fit,
+    read,
+    request,
+    shortened,
+    variations,
+)
+from rig.plugins.judging.voting import PreferenceVote, Side, StatusVote, vote_on_answer, vote_on_pair
 from rig.plugins.llama.core.template import ChatTemplate
 from rig.plugins.llama.formats.base import ObjectFormat
-from rig.plugins.judging.evaluators import find
-from rig.plugins.judging.questions import WHOLE, Cut, Question, answer_json, fit, read, request, shortened, variations
-from rig.plugins.judging.voting import PreferenceVote, Side, StatusVote, vote_on_answer, vote_on_pair
-from rig.core.models import StepKey, UserMessage
 from rig.plugins.solutions.judgements import decide
 from rig.plugins.solutions.rules import VoteRules
 

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 import tiny_gguf
 
+from rig.core.models import Message, Request, StepKey, ToolDoc, UserMessage
 from rig.plugins.llama.core.settings import EngineSettings
 from rig.plugins.llama.engine import LlamaCppModel
 from rig.plugins.llama.loading import load
-from rig.core.models import Message, Request, StepKey, ToolDoc, UserMessage
 
 KINDS: dict[str, dict[str, Any]] = {
     "llama-bpe": {},

@@ -10,14 +10,14 @@ import tiny_gguf
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rig.core.errors import RigError
+from rig.core.models import Piece, Prediction, Request
 from rig.plugins.llama import EngineSettings, load
 from rig.plugins.llama.core import llama
 from rig.plugins.llama.engine import LlamaCppModel
 from rig.plugins.llama.files.adapters import Adapter, inspect_adapter, named
 from rig.plugins.llama.files.info import inspect
 from rig.plugins.llama.files.registry import ResolvedModel
-from rig.core.errors import RigError
-from rig.core.models import Piece, Prediction, Request
 
 Ask = Callable[..., Request]
 

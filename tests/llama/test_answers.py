@@ -5,9 +5,9 @@ import pytest
 from rig_form import rig_format, text_of
 
 from rig.core.calls import Call
+from rig.core.models import OWN, Request, ToolDoc
 from rig.plugins.llama.formats.base import Reading, RigFormat
 from rig.plugins.llama.formats.salvage import AnswerError
-from rig.core.models import OWN, Request, ToolDoc
 
 
 @pytest.fixture

@@ -14,6 +14,17 @@ import pytest
 import tiny_architectures
 
 from rig.core.calls import Call, Outcome
+from rig.core.errors import RigError
+from rig.core.models import (
+    CallMessage,
+    Message,
+    Prediction,
+    ReplyMessage,
+    Request,
+    StepKey,
+    ToolDoc,
+    UserMessage,
+)
 from rig.plugins.llama.core.llama import LlamaModel
 from rig.plugins.llama.core.settings import KV_TYPES, EngineSettings
 from rig.plugins.llama.decoding.drafting import NOISE
@@ -21,8 +32,6 @@ from rig.plugins.llama.decoding.sampler import ChosenToken, Sampler
 from rig.plugins.llama.engine import LlamaCppModel
 from rig.plugins.llama.files.info import inspect
 from rig.plugins.llama.loading import load
-from rig.core.errors import RigError
-from rig.core.models import CallMessage, Message, Prediction, ReplyMessage, Request, StepKey, ToolDoc, UserMessage
 
 pytestmark = pytest.mark.slow
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from rig.plugins.llama.files.caches import remembered_sha256, sha256_of
 from rig.core.errors import RigError
+from rig.plugins.llama.files.caches import remembered_sha256, sha256_of
 
 
 @pytest.fixture(autouse=True)

@@ -13,6 +13,9 @@ import pytest
 import tiny_gguf
 from native_templates import OWN
 
+from rig.config.engine import AUTO
+from rig.core.errors import RigError
+from rig.core.models import Request
 from rig.plugins.llama import EngineSettings
 from rig.plugins.llama.core.llama import Chunk, LlamaModel
 from rig.plugins.llama.core.settings import Rope
@@ -21,9 +24,6 @@ from rig.plugins.llama.files.info import inspect
 from rig.plugins.llama.loading import load
 from rig.plugins.llama.memory.fit import context_opener, plan_for
 from rig.plugins.llama.memory.plan import Shape
-from rig.config.engine import AUTO
-from rig.core.errors import RigError
-from rig.core.models import Request
 
 TOKENS = [10 + 7 * index % 200 for index in range(300)]
 Open = Callable[..., LlamaCppModel]

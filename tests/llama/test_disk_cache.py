@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rig.plugins.llama.files.caches import Damaged, DiskCache
 from rig.core.files import temporary_path
+from rig.plugins.llama.files.caches import Damaged, DiskCache
 
 
 def cache_in(directory: Path, max_bytes: int = 1 << 20) -> DiskCache:

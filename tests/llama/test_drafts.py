@@ -13,11 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rig.core.calls import Call, Outcome
-from rig.plugins.llama.core.assessment import margin
-from rig.plugins.llama.core.settings import EngineSettings
-from rig.plugins.llama.decoding.drafting import MOST, NOISE, Copying
-from rig.plugins.llama.engine import LlamaCppModel
-from rig.plugins.llama.loading import load
 from rig.core.errors import RigError
 from rig.core.models import (
     CallMessage,
@@ -30,6 +25,11 @@ from rig.core.models import (
     ToolDoc,
     UserMessage,
 )
+from rig.plugins.llama.core.assessment import margin
+from rig.plugins.llama.core.settings import EngineSettings
+from rig.plugins.llama.decoding.drafting import MOST, NOISE, Copying
+from rig.plugins.llama.engine import LlamaCppModel
+from rig.plugins.llama.loading import load
 
 Open = Callable[..., LlamaCppModel]
 Ask = Callable[..., Request]

@@ -10,6 +10,8 @@ import tiny_gguf
 from rig_form import rig_format
 
 from rig.core.calls import Call, Outcome
+from rig.core.errors import ErrorKind, RigError
+from rig.core.models import CallMessage, Piece, Prediction, ReplyMessage, Request, UserMessage
 from rig.plugins.llama import EngineSettings, load
 from rig.plugins.llama.engine import LlamaCppModel
 from rig.plugins.llama.files import registry
@@ -18,8 +20,6 @@ from rig.plugins.llama.grammar.language import ConstraintError
 from rig.plugins.llama.grammar.llguidance import LLGuidanceConstraint
 from rig.plugins.llama.memory import fit as fitting
 from rig.plugins.llama.memory.plan import GPU_MARGIN, DeviceUse
-from rig.core.errors import ErrorKind, RigError
-from rig.core.models import CallMessage, Piece, Prediction, ReplyMessage, Request, UserMessage
 
 Open = Callable[..., LlamaCppModel]
 Ask = Callable[..., Request]

@@ -9,11 +9,11 @@ import pytest
 import small_talks
 import tiny_gguf
 
+from rig.core.models import Notify
 from rig.plugins.llama.core.settings import EngineSettings
 from rig.plugins.llama.engine import LlamaCppModel
 from rig.plugins.llama.loading import load
 from rig.plugins.tooltalk.prompt import ToolTalkSettings
-from rig.core.models import Notify
 from rig.store import Runs
 
 Answers = dict[tuple[str, int, int, int], tuple[str, tuple[int, ...], tuple[float, ...]]]

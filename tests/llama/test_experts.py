@@ -17,6 +17,8 @@ import tiny_architectures
 from imaginary_gpu import imaginary_gpus
 
 from rig.cli import main
+from rig.core.errors import RigError
+from rig.core.models import Request
 from rig.plugins.llama import EngineSettings
 from rig.plugins.llama.core.llama import Chunk, LlamaContext, LlamaModel, listening
 from rig.plugins.llama.core.placement import ON_CPU, Placement, overrides_of, split_of
@@ -26,8 +28,6 @@ from rig.plugins.llama.files.info import inspect
 from rig.plugins.llama.memory.count import LlamaCount
 from rig.plugins.llama.memory.fit import Fit, context_opener, fit_here, plan_for
 from rig.plugins.llama.memory.plan import FitPlan, gpus, machine
-from rig.core.errors import RigError
-from rig.core.models import Request
 
 GIB = 2**30
 ROOMY = machine(64 * GIB, 64 * GIB)

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import tiny_gguf
 
+from rig.core.errors import RigError
 from rig.plugins.llama.memory import weights as first_load
 from rig.plugins.llama.memory.weights import check_loads
-from rig.core.errors import RigError
 from rig.store import Runs
 
 UINT32, STRING = struct.pack("<I", 4), struct.pack("<I", 8)

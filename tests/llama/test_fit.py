@@ -8,12 +8,12 @@ import tiny_gguf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rig.core.errors import RigError
 from rig.plugins.llama import EngineSettings
 from rig.plugins.llama.files.info import GgufInfo, inspect
 from rig.plugins.llama.memory.count import Count, Counting, Needs
 from rig.plugins.llama.memory.fit import Fit
 from rig.plugins.llama.memory.plan import GPU_MARGIN, MACHINE_MARGIN, DeviceUse, FitPlan, Shape, machine
-from rig.core.errors import RigError
 
 GIB, MIB = 2**30, 2**20
 ROOMY = machine(64 * GIB, 64 * GIB)

@@ -12,6 +12,8 @@ import toy_formats
 from toy_formats import TEMPLATE, Marked
 
 from rig.core.calls import Call, Outcome
+from rig.core.errors import ErrorKind, RigError
+from rig.core.models import CallMessage, Prediction, ReplyMessage, Request, StepKey, ToolDoc, UserMessage
 from rig.plugins.llama.core.settings import EngineSettings
 from rig.plugins.llama.decoding import sampler
 from rig.plugins.llama.engine import LlamaCppModel
@@ -19,8 +21,6 @@ from rig.plugins.llama.formats.base import Offer, PlainFormat, Span
 from rig.plugins.llama.grammar import lark
 from rig.plugins.llama.grammar.language import Language
 from rig.plugins.llama.teacher import NotInGrammar, Teacher, follow, kinds_of, length_of
-from rig.core.errors import ErrorKind, RigError
-from rig.core.models import CallMessage, Prediction, ReplyMessage, Request, StepKey, ToolDoc, UserMessage
 
 
 @pytest.fixture(autouse=True)

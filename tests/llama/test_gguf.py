@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from patience import in_a_moment
 
+from rig.core.errors import RigError
 from rig.plugins.llama.core.settings import EngineSettings
 from rig.plugins.llama.files.header import MAX_HEADER, Array, read_header
 from rig.plugins.llama.files.info import inspect
 from rig.plugins.llama.loading import load
-from rig.core.errors import RigError
 
 WriteGguf = Callable[..., Path]
 STRING, ARRAY, UINT32 = 8, 9, 4

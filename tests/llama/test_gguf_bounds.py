@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from patience import in_a_moment
 
+from rig.core.errors import RigError
 from rig.plugins.llama.files import header
 from rig.plugins.llama.files.header import Array, read_header
-from rig.core.errors import RigError
 
 STRING, ARRAY, INT32, UINT8 = 8, 9, 5, 0
 

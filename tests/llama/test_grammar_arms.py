@@ -11,11 +11,11 @@ from rig_form import rig_format
 from spoken import speak
 
 from rig.core.calls import Call
+from rig.core.errors import ErrorKind
+from rig.core.models import Piece, Prediction, Request
 from rig.plugins.llama.core.settings import EngineSettings
 from rig.plugins.llama.engine import LlamaCppModel
 from rig.plugins.llama.loading import load
-from rig.core.errors import ErrorKind
-from rig.core.models import Piece, Prediction, Request
 
 Open = Callable[..., LlamaCppModel]
 Ask = Callable[..., Request]

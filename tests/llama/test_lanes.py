@@ -10,11 +10,11 @@ import pytest
 from rig_form import rig_format
 
 from rig.core.calls import Call, Outcome
+from rig.core.errors import ErrorKind, RigError
+from rig.core.models import CallMessage, Piece, Prediction, ReplyMessage, Request, UserMessage
 from rig.plugins.llama.core.llama import Chunk, DecodeError, LlamaContext
 from rig.plugins.llama.core.settings import EngineSettings
 from rig.plugins.llama.engine import PREFILL_PIECE, LlamaCppModel
-from rig.core.errors import ErrorKind, RigError
-from rig.core.models import CallMessage, Piece, Prediction, ReplyMessage, Request, UserMessage
 
 Open = Callable[..., LlamaCppModel]
 Ask = Callable[..., Request]

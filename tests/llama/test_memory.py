@@ -15,6 +15,7 @@ import tiny_architectures
 import tiny_gguf
 from gguf.constants import GGMLQuantizationType
 
+from rig.core.errors import RigError
 from rig.plugins.llama import EngineSettings
 from rig.plugins.llama.core.llama import LlamaContext, LlamaModel, NoMemory, listening
 from rig.plugins.llama.files.header import Tensor
@@ -23,7 +24,6 @@ from rig.plugins.llama.memory import fit as fitting
 from rig.plugins.llama.memory.count import Count, LlamaCount, Needs, read_log
 from rig.plugins.llama.memory.fit import Fit, fit_here, load_planned, plan_for
 from rig.plugins.llama.memory.plan import GPU_MARGIN, DeviceUse, FitPlan, Shape, machine
-from rig.core.errors import RigError
 
 GIB, MIB = 2**30, 2**20
 ROOMY = machine(64 * GIB, 64 * GIB)

@@ -10,10 +10,10 @@ import small_talks
 import small_world
 import tiny_gguf
 
+from rig.core.models import Request
 from rig.plugins.llama.engine import LlamaCppModel
 from rig.plugins.tooltalk.conversations import parse_conversation
 from rig.plugins.tooltalk.prompt import ToolTalkSettings, opening
-from rig.core.models import Request
 
 Open = Callable[..., LlamaCppModel]
 

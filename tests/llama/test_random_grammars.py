@@ -18,14 +18,14 @@ import pytest
 from random_schemas import Walker, mutated, tools
 from rig_form import rig_format
 
+from rig.config.engine import GrammarArm
+from rig.core.models import ToolDoc
 from rig.plugins.llama.core.llama import LlamaModel
 from rig.plugins.llama.core.tokenizer import Tokenizer
 from rig.plugins.llama.formats.base import RigFormat
 from rig.plugins.llama.formats.salvage import AnswerError
 from rig.plugins.llama.grammar.llguidance import LLGuidanceGrammar
 from rig.plugins.llama.grammar.schema import ANYTHING, parts_of
-from rig.config.engine import GrammarArm
-from rig.core.models import ToolDoc
 
 COUNT = int(os.environ.get("RIG_RANDOM_SCHEMAS", "60"))
 

@@ -11,13 +11,21 @@ from typing import Any
 
 import pytest
 
+from rig.core.errors import RigError
+from rig.core.files import temporary_folder
 from rig.plugins.llama.core.template import ChatMessage, ChatTemplate
 from rig.plugins.llama.files import fetch, registry
 from rig.plugins.llama.files.adapters import inspect_adapter
 from rig.plugins.llama.files.fetch import pull
-from rig.plugins.llama.files.registry import Entry, check, entry_of, known_names, load_registry, resolve, template_of
-from rig.core.errors import RigError
-from rig.core.files import temporary_folder
+from rig.plugins.llama.files.registry import (
+    Entry,
+    check,
+    entry_of,
+    known_names,
+    load_registry,
+    resolve,
+    template_of,
+)
 
 WriteGguf = Callable[..., Path]
 MEMBER = "tiny_weights/tiny.gguf"

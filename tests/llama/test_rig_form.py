@@ -6,10 +6,10 @@ import json
 import pytest
 from rig_form import TEMPLATE
 
-from rig.core.calls import Call, Outcome
-from rig.plugins.llama.formats.base import RigFormat
 from rig.config.engine import GrammarArm
+from rig.core.calls import Call, Outcome
 from rig.core.models import CallMessage, ReplyMessage, UserMessage
+from rig.plugins.llama.formats.base import RigFormat
 from rig.plugins.tooltalk_tools import TOOLTALK
 
 HISTORY = (

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from rig.core.models import StepKey
 from rig.plugins.llama.core.settings import SAMPLERS, Sampling
 from rig.plugins.llama.decoding import sampler as samplers
 from rig.plugins.llama.decoding.sampler import ChosenToken, Sampler
-from rig.core.models import StepKey
 
 KEY = StepKey("c", 1, 0)
 LOGITS = np.array([1.0, 3.0, 3.0, 2.0, 9.0], dtype=np.float32)

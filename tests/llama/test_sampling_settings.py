@@ -11,13 +11,13 @@ import pytest
 from native_templates import OWN
 from rig_form import rig_format
 
+from rig.core.errors import RigError
+from rig.core.models import Prediction, Request, StepKey
 from rig.plugins.llama.core.settings import GREEDY, EngineSettings, Sampling
 from rig.plugins.llama.decoding.sampler import Sampler
 from rig.plugins.llama.files.info import GgufInfo, inspect
 from rig.plugins.llama.files.sampling import author_of, sampling_of
 from rig.plugins.llama.loading import load
-from rig.core.errors import RigError
-from rig.core.models import Prediction, Request, StepKey
 
 Write = Callable[..., Path]
 Ask = Callable[..., Request]

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import tiny_gguf
 
+from rig.core.errors import RigError
 from rig.plugins.llama.core import process
 from rig.plugins.llama.core.process import TemplateError
 from rig.plugins.llama.core.template import ChatMessage, ChatTemplate
-from rig.core.errors import RigError
 
 LOOPS = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
 DOUBLING = "{% set ns = namespace(x='aa') %}{% for a in range(60) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}"

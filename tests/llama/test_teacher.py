@@ -10,6 +10,7 @@ import pytest
 from rig_form import rig_format, text_of
 
 from rig.core.calls import Call, Outcome
+from rig.core.models import CallMessage, Prediction, ReplyMessage, Request, UserMessage
 from rig.plugins.llama import EngineSettings
 from rig.plugins.llama.core.assessment import Choice
 from rig.plugins.llama.core.llama import Chunk
@@ -24,7 +25,6 @@ from rig.plugins.llama.teacher import (
     kinds_of,
     length_of,
 )
-from rig.core.models import CallMessage, Prediction, ReplyMessage, Request, UserMessage
 
 Open = Callable[..., LlamaCppModel]
 Ask = Callable[..., Request]

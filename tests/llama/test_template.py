@@ -3,8 +3,8 @@ from datetime import datetime
 import pytest
 import tiny_gguf
 
-from rig.plugins.llama.core.template import ChatMessage, ChatTemplate, TemplateError
 from rig.core.errors import RigError
+from rig.plugins.llama.core.template import ChatMessage, ChatTemplate, TemplateError
 
 CONVERSATION = [
     ChatMessage("system", ("rules", "facts")),

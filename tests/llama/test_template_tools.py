@@ -12,8 +12,8 @@ import pytest
 from native_templates import REAL
 from public_data import public
 
-from rig.plugins.llama.core.template import ChatMessage, ChatTemplate, TemplateError, ToolCall
 from rig.core.errors import RigError
+from rig.plugins.llama.core.template import ChatMessage, ChatTemplate, TemplateError, ToolCall
 
 _, real = public("RIG_CHAT_TEMPLATES")
 TEMPLATES = sorted(REAL.values())

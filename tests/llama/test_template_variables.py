@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import tiny_gguf
 
+from rig.config.engine import arms_of, assignments
+from rig.core.errors import RigError
 from rig.plugins.llama.core.template import ChatMessage, ChatTemplate
 from rig.plugins.llama.formats.detection import native_of
 from rig.plugins.llama.formats.probe import check_variables, find_variables
-from rig.config.engine import arms_of, assignments
-from rig.core.errors import RigError
 
 TALK = (
     "{% for m in messages %}<{{ m.role }}>{% if m.reasoning_content and keep_thoughts %}"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from rig.core.models import Request, StepKey, UserMessage
 from rig.plugins.llama import EngineSettings
 from rig.plugins.llama.core.placement import ON_CPU
 from rig.plugins.llama.engine import LlamaCppModel
@@ -16,7 +17,6 @@ from rig.plugins.llama.memory.count import Count, Needs
 from rig.plugins.llama.memory.fit import Fit
 from rig.plugins.llama.memory.plan import Shape, machine
 from rig.plugins.llama.memory.weights import find_weights, open_weights
-from rig.core.models import Request, StepKey, UserMessage
 
 SETTINGS = EngineSettings(n_ctx=512, n_batch=128, n_threads=1, max_tokens=8, exact=True, prefix_cache=False)
 GIB = 2**30

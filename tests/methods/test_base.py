@@ -7,8 +7,8 @@ import pytest
 
 from rig import methods
 from rig.core.errors import RigError
-from rig.methods.base import Checked, Loaded, Method, Option
 from rig.core.metrics import Declaration
+from rig.methods.base import Checked, Loaded, Method, Option
 from rig.plugins.solutions.setup import SolutionSetup
 
 

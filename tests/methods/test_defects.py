@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from rig.plugins.bfcl.method import METHOD, counts_of
-from rig.methods.defects import defects, sound_counts, sound_metrics
 from rig.core.tasks import Task, select
+from rig.methods.defects import defects, sound_counts, sound_metrics
+from rig.plugins.bfcl.method import METHOD, counts_of
 
 WRONG = "live_multiple_862-181-3"
 

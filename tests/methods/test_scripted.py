@@ -5,8 +5,8 @@ import time
 import small_talks
 
 from rig.core.errors import ErrorKind
-from rig.methods.scripted import Scripted, called, failed, replied
 from rig.core.models import Piece, Request, StepKey
+from rig.methods.scripted import Scripted, called, failed, replied
 
 
 def _request(conversation: str = "alarms", turn: int = 1, step: int = 0) -> Request:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from rig.plugins.llama.grammar.schema import narrow
 from rig.core.errors import RigError
+from rig.plugins.llama.grammar.schema import narrow
 from rig.world.listing import is_action, read_listing, write_listing
 from rig.world.schemas import schema_faults
 

@@ -16,10 +16,10 @@ import pytest
 
 from rig.core.calls import Call
 from rig.core.errors import RigError
+from rig.core.models import Prediction
 from rig.methods.scripted import called, replied
 from rig.plugins.tooltalk.conversations import Conversation, load_directory
 from rig.plugins.tooltalk.method import ToolTalk
-from rig.core.models import Prediction
 from rig.world.folder import find_toolbox
 
 Make = Callable[..., Path]

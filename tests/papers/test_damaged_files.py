@@ -22,11 +22,11 @@ from tool_answers import solution
 
 from rig.core.documents import json_of, lines_of
 from rig.core.errors import RigError
-from rig.plugins.judging import evaluators
-from rig.plugins.judging.calibration import load_labels
 from rig.plugins.autode import checkout
 from rig.plugins.bfcl import data
 from rig.plugins.bfcl.turn_entries import parse as parse_talk
+from rig.plugins.judging import evaluators
+from rig.plugins.judging.calibration import load_labels
 from rig.plugins.papers import autode as records
 from rig.plugins.papers import bfcl
 from rig.plugins.papers.autode import turns as played

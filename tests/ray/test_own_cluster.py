@@ -13,9 +13,9 @@ import psutil
 import pytest
 import small_talks
 
-from rig.plugins.ray import on_ray
-from rig.core.errors import RigError
 from rig.config.schemes import place_of
+from rig.core.errors import RigError
+from rig.plugins.ray import on_ray
 
 STARTS = """
 import json, os, subprocess, sys, psutil

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 import small_talks
 
-from rig.plugins.ray.on_ray import Weights, Worker, WorkerLost
-from rig.plugins.ray.workers import RAY, Workers
+from rig.config.schemes import place_of
 from rig.core.errors import RigError
 from rig.core.events import Event, Notice
-from rig.methods.scripted import Scripted
 from rig.core.models import Model, Notify, Prediction, Request
+from rig.methods.scripted import Scripted
+from rig.plugins.ray.on_ray import Weights, Worker, WorkerLost
+from rig.plugins.ray.workers import RAY, Workers
 from rig.running.planning import elsewhere
-from rig.config.schemes import place_of
 
 
 class MadeUp:

@@ -30,11 +30,11 @@ from rig.core.events import (
     Where,
 )
 from rig.core.meters import Costs
-from rig.methods.scripted import Scripted
 from rig.core.models import Model, Prediction, Usage
+from rig.core.tasks import PlayedTurn, Step
+from rig.methods.scripted import Scripted
 from rig.plugins.replay.moments import Moment, turn_moments
 from rig.plugins.replay.player import Player
-from rig.core.tasks import PlayedTurn, Step
 
 
 def moments_of(played: PlayedTurn) -> list[Moment]:

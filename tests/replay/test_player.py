@@ -34,8 +34,8 @@ from rig.core.events import (
     TurnStarted,
     Where,
 )
-from rig.methods.scripted import Scripted, replied
 from rig.core.models import Prediction, Request, Usage
+from rig.methods.scripted import Scripted, replied
 from rig.plugins.replay.player import SPEEDS, Player
 from rig.running.control import Control
 from rig.store import Follower, Runs, StoredRun, TurnEntry, delete_run

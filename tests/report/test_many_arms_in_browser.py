@@ -9,7 +9,7 @@ from browser import CHROMIUM, Page
 from graded_talks import model, play
 
 from rig.core.files import write
-from rig.plugins.report import gather, render
+from rig.plugins.report.render import gather, render
 from rig.store import Runs
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")]

@@ -8,10 +8,10 @@ from browser import CHROMIUM, Page
 from graded_talks import model, play
 
 from rig.core.files import write
-from rig.methods.scripted import Scripted, called, replied
 from rig.core.models import Prediction, Request
-from rig.plugins.report import gather, render
+from rig.methods.scripted import Scripted, called, replied
 from rig.plugins.report.page import page as html
+from rig.plugins.report.render import gather, render
 from rig.store import Runs
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")]

@@ -20,13 +20,13 @@ from graded_talks import model, play
 
 from rig.compare.groups import groups_of
 from rig.compare.recommendation import recommend
-from rig.show.compare import heading, notes
 from rig.core.errors import RigError
 from rig.core.files import write
-from rig.methods.scripted import Scripted, called, replied
 from rig.core.models import Prediction, Request
-from rig.plugins.report import FORMATS, Material, gather, render
+from rig.methods.scripted import Scripted, called, replied
 from rig.plugins.report.page import page
+from rig.plugins.report.render import FORMATS, Material, gather, render
+from rig.show.compare import heading, notes
 from rig.store import Runs
 
 Rig = Callable[..., Any]

@@ -9,11 +9,11 @@ import small_world
 
 from rig.core.calls import Call, ExecutedCall, Outcome
 from rig.core.errors import RigError
-from rig.methods.scripted import Scripted
 from rig.core.models import Prediction
+from rig.core.tasks import PlayedTurn, Step
+from rig.methods.scripted import Scripted
 from rig.plugins.rescore.reexecute import effects, effects_of
 from rig.store import Runs
-from rig.core.tasks import PlayedTurn, Step
 from rig.world.diff import Effect
 
 

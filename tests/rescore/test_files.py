@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from rig.core.calls import Call, ExecutedCall
 from rig.core.errors import ErrorKind, RigError
-from rig.methods.scripted import Scripted
-from rig.plugins.tooltalk.conversations import parse_conversation
 from rig.core.models import Prediction
-from rig.plugins.papers.tooltalk import load_predictions, with_predictions
-from rig.store import Runs
 from rig.core.tasks import PlayedTurn, Step
+from rig.methods.scripted import Scripted
+from rig.plugins.papers.tooltalk import load_predictions, with_predictions
+from rig.plugins.tooltalk.conversations import parse_conversation
 from rig.plugins.tooltalk_tools import TOOLTALK
+from rig.store import Runs
 
 CALL = {
     "request": {"api_name": "AddAlarm", "parameters": {"time": "07:00:00", "session_token": "t"}},

@@ -10,13 +10,13 @@ import pytest
 import small_talks
 import stored_runs
 
-from rig.plugins.rescore.verb import ScoredGroup, Spool
 from rig.core.events import Where
 from rig.methods.scripted import Scripted
+from rig.plugins.rescore.stored import Scored, score_run
+from rig.plugins.rescore.verb import ScoredGroup, Spool
 from rig.plugins.tooltalk import setup
 from rig.plugins.tooltalk.conversations import Conversation
 from rig.plugins.tooltalk.setup import replayed_truths
-from rig.plugins.rescore.stored import Scored, score_run
 from rig.store import Runs
 
 Rig = Callable[..., Any]

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import unclear_talks
 
+from rig.core.errors import ErrorKind
+from rig.core.models import Prediction, Request
+from rig.methods.scripted import Scripted, called, failed, replied
 from rig.plugins.llama.core.settings import EngineSettings
 from rig.plugins.llama.loading import load
-from rig.core.errors import ErrorKind
-from rig.methods.scripted import Scripted, called, failed, replied
-from rig.core.models import Prediction, Request
 from rig.plugins.rescore.adjudication import Adjudication, Opinions, Unsettled
 from rig.scoring import answers_file
 

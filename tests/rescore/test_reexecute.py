@@ -11,13 +11,13 @@ import small_world
 
 from rig.core.calls import Call, ExecutedCall, Outcome
 from rig.core.errors import RigError
-from rig.methods.scripted import Scripted
-from rig.plugins.tooltalk.conversations import Conversation, load_directory, parse_conversation
 from rig.core.models import Prediction
-from rig.plugins.rescore.reexecute import Reexecuted, reexecute
-from rig.store import Runs
 from rig.core.tasks import PlayedTurn, Step
+from rig.methods.scripted import Scripted
+from rig.plugins.rescore.reexecute import Reexecuted, reexecute
+from rig.plugins.tooltalk.conversations import Conversation, load_directory, parse_conversation
 from rig.plugins.tooltalk_tools.seeds import world_from
+from rig.store import Runs
 
 
 def again(

@@ -10,12 +10,12 @@ import small_talks
 import tiny_gguf
 from counted import measured
 
-from rig.plugins.llama import EngineSettings
 from rig.core.errors import RigError
 from rig.core.events import ArmFinished, ArmReady
-from rig.methods.scripted import Scripted
-from rig.plugins.tooltalk.prompt import ToolTalkSettings
 from rig.core.models import Model, Notify, OnPiece, Prediction, Request
+from rig.methods.scripted import Scripted
+from rig.plugins.llama import EngineSettings
+from rig.plugins.tooltalk.prompt import ToolTalkSettings
 from rig.running.plan import Arm, Plan
 from rig.running.planning import Options, plan, plan_resume
 from rig.store import Runs

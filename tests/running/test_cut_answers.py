@@ -19,18 +19,18 @@ from stored_runs import seeing
 from rig.compare.arms import ComparisonOptions
 from rig.compare.compare import compare
 from rig.compare.sequential import compare_sequentially
-from rig.show.card import Card
+from rig.config.limits import cut_off, limits_of
+from rig.core.errors import ErrorKind
+from rig.core.models import Model, Notify, Prediction, Request, StepKey, Usage
+from rig.methods.scripted import Scripted, failed, replied
 from rig.plugins.llama import engine
 from rig.plugins.llama.core.settings import EngineSettings
 from rig.plugins.llama.decoding.sampler import ChosenToken
 from rig.plugins.llama.engine import LlamaCppModel
 from rig.plugins.llama.loading import load
-from rig.core.errors import ErrorKind
-from rig.config.limits import cut_off, limits_of
-from rig.methods.scripted import Scripted, failed, replied
+from rig.plugins.report.render import gather, render
 from rig.plugins.tooltalk.prompt import ToolTalkSettings
-from rig.core.models import Model, Notify, Prediction, Request, StepKey, Usage
-from rig.plugins.report import gather, render
+from rig.show.card import Card
 from rig.store import Runs
 from tui.live.live_run import EventQueue, LiveRun
 from tui.live.state import RunState

@@ -9,8 +9,8 @@ import pytest
 import small_talks
 import tiny_gguf
 
-from rig.plugins.llama.core.llama import LlamaModel
 from rig.core.events import Event
+from rig.plugins.llama.core.llama import LlamaModel
 from rig.running.control import Control
 from rig.running.planning import Options, plan, plan_resume
 from rig.running.runner import run

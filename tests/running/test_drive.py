@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from rig.core.models import Model, Piece, Prediction, Request, StepKey
 from rig.methods.episode import Ask
 from rig.methods.scripted import Scripted, replied
-from rig.core.models import Model, Piece, Prediction, Request, StepKey
 from rig.running.control import Control, Stopped
 from rig.running.courses import Asking, drive
 

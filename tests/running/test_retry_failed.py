@@ -13,8 +13,8 @@ import small_talks
 
 from rig.core.errors import ErrorKind, RigError
 from rig.core.events import Event, Notice, RunStarted, TurnFinished
-from rig.methods.scripted import Scripted, failed
 from rig.core.models import Prediction, Request
+from rig.methods.scripted import Scripted, failed
 from rig.running.control import Control
 from rig.running.runner import run
 from rig.store import FailedTurn, Runs, RunWriter, StoredRun

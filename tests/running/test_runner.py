@@ -25,9 +25,9 @@ from rig.core.events import (
     TurnFinished,
     TurnStarted,
 )
+from rig.core.models import Model, Notify, OneByOne, OnPiece, Prediction, Request
 from rig.methods.scripted import Scripted, replied
 from rig.plugins.tooltalk.prompt import ToolTalkSettings
-from rig.core.models import Model, Notify, OneByOne, OnPiece, Prediction, Request
 from rig.store import StoreError
 
 

@@ -13,19 +13,19 @@ from hypothesis import strategies as st
 
 from rig.compare.arms import ComparisonOptions
 from rig.compare.compare import compare
-from rig.show.card import Card
-from rig.show.compare import curves_text, sparkline
 from rig.core.errors import RigError
 from rig.core.events import ConversationFinished, Event, EvidenceMoved
-from rig.stats.levels import curves_of
+from rig.core.tasks import in_random_order
 from rig.methods.scripted import Scripted
-from rig.stats.breaking import Bisection, Break
+from rig.plugins.strategies.sweep import CAUTION, Sweep, swept
 from rig.running.control import Control
 from rig.running.plan import Arm, Plan
 from rig.running.runner import run
+from rig.show.card import Card
+from rig.show.compare import curves_text, sparkline
+from rig.stats.breaking import Bisection, Break
+from rig.stats.levels import curves_of
 from rig.store import Runs
-from rig.plugins.strategies.sweep import CAUTION, Sweep, swept
-from rig.core.tasks import in_random_order
 from tui.live.state import RunState
 
 N = 32

@@ -16,9 +16,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rig.compare.sequential import SequentialComparison, compare_sequentially
-from rig.show.lines import PlainDisplay
-from rig.show.progress import Progress
-from rig.show.summary import summary
 from rig.core.errors import RigError
 from rig.core.events import (
     ArmFinished,
@@ -32,16 +29,19 @@ from rig.core.events import (
     RunFinished,
     Where,
 )
-from rig.methods.scripted import Scripted
 from rig.core.metrics import UNPLAYED
 from rig.core.models import Model, Notify
-from rig.stats.sequential import LossTest
+from rig.core.tasks import in_random_order
+from rig.methods.scripted import Scripted
+from rig.plugins.strategies.until import CAUTION, Deciding, UntilVerdict
 from rig.running.control import Control
 from rig.running.plan import Plan
 from rig.running.runner import run
+from rig.show.lines import PlainDisplay
+from rig.show.progress import Progress
+from rig.show.summary import summary
+from rig.stats.sequential import LossTest
 from rig.store import Cell, Runs
-from rig.plugins.strategies.until import CAUTION, Deciding, UntilVerdict
-from rig.core.tasks import in_random_order
 from tui.live.state import RunState
 
 N = 24

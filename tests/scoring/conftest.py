@@ -14,12 +14,12 @@ from rig.core.calls import Call, ExecutedCall, Verdict
 from rig.plugins.tooltalk.conversations import Conversation, load_directory
 from rig.plugins.tooltalk.faults import Acted
 from rig.plugins.tooltalk.scoring import ErrorType, count, error_types
-from rig.scoring import Exact, Grader, Mode
-from rig.world.toolbox import Simulator
-from rig.world.world import Snapshot
 from rig.plugins.tooltalk_tools import TOOLTALK
 from rig.plugins.tooltalk_tools.seeds import world_from
 from rig.plugins.tooltalk_tools.world import World
+from rig.scoring import Exact, Grader, Mode
+from rig.world.toolbox import Simulator
+from rig.world.world import Snapshot
 
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("untimed", deadline=None)

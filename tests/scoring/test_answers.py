@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rig.scoring import Adjudicated, Answer, Answers, Exact, add_answers, answers_file, read_answers
-from rig.scoring.similarity import MiniLM
 from rig.plugins.text.judge import Elsewhere, Meaning
 from rig.plugins.tooltalk_tools.world import TASK
+from rig.scoring import Adjudicated, Answer, Answers, Exact, add_answers, answers_file, read_answers
+from rig.scoring.similarity import MiniLM
 
 PAIR = ("water the ferns", "finally water the ferns")
 TEXTS = st.text(max_size=12)

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from rig.core.calls import Call, CallPlace, Difference, ExecutedCall, Json, Outcome
 from rig.core.errors import RigError
+from rig.plugins.text.judge import Elsewhere, Meaning, TextJudgement
+from rig.plugins.tooltalk_tools import TOOLTALK
 from rig.scoring import Answer, Answers, Exact, Grader, Mode, add_answers, read_answers, reasons
 from rig.scoring.matching import Matching, Terms
 from rig.scoring.rules import Rules, UpstreamRules
 from rig.scoring.similarity import NamedMeasure, load
-from rig.plugins.text.judge import Elsewhere, Meaning, TextJudgement
 from rig.world.rules import Rule, TrueCall
 from rig.world.spec import Equality, Text
-from rig.plugins.tooltalk_tools import TOOLTALK
 
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")

@@ -8,10 +8,10 @@ from collections.abc import Callable
 import pytest
 
 from rig.core.errors import RigError
-from rig.scoring import Adjudicated, Answer, Answers, Exact, measured, readers
-from rig.scoring.readers import Pair, labelled_pairs, likelihood
 from rig.plugins.text.judge import Elsewhere, Meaning, TextJudgement
 from rig.plugins.tooltalk_tools.world import BODY
+from rig.scoring import Adjudicated, Answer, Answers, Exact, measured, readers
+from rig.scoring.readers import Pair, labelled_pairs, likelihood
 
 TRUTH = {frozenset((pair.first, pair.second)): pair.same for pair in labelled_pairs()}
 

@@ -6,8 +6,8 @@ import pytest
 
 from rig.core.calls import Call, CallPlace, Difference, ExecutedCall, Outcome, Verdict
 from rig.core.errors import RigError
-from rig.scoring import Exact, Grader, Mode
 from rig.plugins.tooltalk_tools import TOOLTALK
+from rig.scoring import Exact, Grader, Mode
 
 TOKEN = "token-1"
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from rig.core.errors import RigError
+from rig.plugins.text.judge import Elsewhere, Meaning
+from rig.plugins.tooltalk_tools import TOOLTALK
+from rig.plugins.tooltalk_tools.world import BODY, EVENT, KINDS, SUBJECT, TASK
 from rig.scoring import Grader
 from rig.scoring.similarity import DistilBert, Exact, MiniLM, NamedMeasure, load
 from rig.scoring.similarity.embedding import cosine
-from rig.plugins.text.judge import Elsewhere, Meaning
 from rig.world.spec import Text
-from rig.plugins.tooltalk_tools import TOOLTALK
-from rig.plugins.tooltalk_tools.world import BODY, EVENT, KINDS, SUBJECT, TASK
 
 
 @pytest.fixture(scope="module")

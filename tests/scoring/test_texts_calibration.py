@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from benchmarks.free_text.pairs import unseen
-from rig.scoring.similarity import MiniLM
-from rig.scoring.similarity.minilm import bands
 from rig.plugins.text.judge import Elsewhere, Meaning
 from rig.plugins.tooltalk_tools.world import KINDS
+from rig.scoring.similarity import MiniLM
+from rig.scoring.similarity.minilm import bands
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
 PAIRS = CHECKOUT / "benchmarks" / "free_text"

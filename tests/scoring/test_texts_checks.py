@@ -3,12 +3,12 @@
 import pytest
 
 from rig.core.calls import CallPlace
-from rig.scoring import Grader, load
-from rig.scoring.similarity import MiniLM
 from rig.plugins.text.judge import Band, Elsewhere, Meaning, judge
-from rig.world.spec import Text
 from rig.plugins.tooltalk_tools import TOOLTALK
 from rig.plugins.tooltalk_tools.world import BODY, EVENT, TASK
+from rig.scoring import Grader, load
+from rig.scoring.similarity import MiniLM
+from rig.world.spec import Text
 
 
 def meaning(kind: Text, first: str, second: str) -> Meaning:

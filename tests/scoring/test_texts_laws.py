@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from benchmarks.free_text.rewording import HARMLESS, LEAST, changed
-from rig.scoring.similarity import MiniLM
 from rig.plugins.text.judge import Band, Elsewhere, Meaning, TextJudgement, judge
 from rig.plugins.tooltalk_tools.world import KINDS
+from rig.scoring.similarity import MiniLM
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
 PAIRS = CHECKOUT / "benchmarks" / "free_text"

@@ -5,11 +5,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from patience import in_a_moment
 
+from rig.plugins.text.judge import Band, TextJudgement, judge
 from rig.plugins.text.reading.clauses import merged, read_text
 from rig.plugins.text.reading.words import MAX_WORDS, words_of
-from rig.plugins.text.judge import Band, TextJudgement, judge
-from rig.world.spec import Text
 from rig.plugins.tooltalk_tools.world import BODY, EVENT, KINDS
+from rig.world.spec import Text
 
 PIECES = """
 I you can not don't never without call Anna buy milk butter two 2 $20 5% at 3 pm 15:00 on Tuesday next

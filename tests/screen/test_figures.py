@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rig.plugins.llama.core.assessment import Assessment, Choice
 from rig.core.errors import RigError
 from rig.core.models import StepKey
+from rig.plugins.llama.core.assessment import Assessment, Choice
 from rig.plugins.screen.results import KINDS, ArmScreen, Screen, ScreenedStep, TurnKey, by_turn
 from rig.plugins.screen.screening import knowing
 

@@ -7,14 +7,14 @@ import pytest
 from native_templates import OWN
 
 from rig.core.calls import Call
+from rig.core.errors import ErrorKind
+from rig.core.models import Prediction, Usage
+from rig.plugins.doctor.questions import QUESTIONS, TOOLS, finding
 from rig.plugins.llama.core.template import ChatTemplate
 from rig.plugins.llama.formats.base import prediction
 from rig.plugins.llama.formats.detection import native_of
 from rig.plugins.llama.formats.form import NativeFormat
 from rig.plugins.llama.grammar.schema import narrow
-from rig.core.errors import ErrorKind
-from rig.core.models import Prediction, Usage
-from rig.plugins.doctor.questions import QUESTIONS, TOOLS, finding
 
 ONE, MANY, TWO, NONE, NESTED = QUESTIONS
 

@@ -14,19 +14,19 @@ from hypothesis.extra import numpy as arrays
 from scipy.special import rel_entr, softmax
 
 from rig.core.calls import Call
+from rig.core.errors import RigError
+from rig.core.models import Request, StepKey
+from rig.methods.scripted import Oracle, Scripted
 from rig.plugins.llama import EngineSettings
 from rig.plugins.llama.core.assessment import Assessment, Choice
 from rig.plugins.llama.files.registry import ResolvedModel
 from rig.plugins.llama.teacher import Teacher
-from rig.core.errors import RigError
-from rig.methods.scripted import Oracle, Scripted
-from rig.plugins.tooltalk.conversations import parse_conversation
-from rig.plugins.tooltalk.method import ToolTalk
-from rig.plugins.tooltalk.prompt import ToolTalkSettings
-from rig.core.models import Request, StepKey
 from rig.plugins.screen import screening as screening_module
 from rig.plugins.screen.results import ArmScreen, Screen, ScreenedStep
 from rig.plugins.screen.screening import LogitRows, Screening, divergence, screen
+from rig.plugins.tooltalk.conversations import parse_conversation
+from rig.plugins.tooltalk.method import ToolTalk
+from rig.plugins.tooltalk.prompt import ToolTalkSettings
 
 PROTOCOL = ToolTalkSettings(tools="exact")
 

@@ -11,15 +11,15 @@ import tiny_gguf
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from rig.plugins.llama import EngineSettings
-from rig.plugins.llama.files.registry import ResolvedModel
 from rig.core.errors import RigError
 from rig.methods.scripted import Scripted, replied
-from rig.plugins.tooltalk.method import ToolTalk
-from rig.plugins.tooltalk.prompt import ToolTalkSettings
+from rig.plugins.llama import EngineSettings
+from rig.plugins.llama.files.registry import ResolvedModel
 from rig.plugins.screen.results import Screen, TurnKey
 from rig.plugins.screen.screening import Screening, screen
 from rig.plugins.screen.validity import _validity, validity_of
+from rig.plugins.tooltalk.method import ToolTalk
+from rig.plugins.tooltalk.prompt import ToolTalkSettings
 from rig.store import Runs
 
 PROTOCOL = ToolTalkSettings(tools="exact", max_calls=3)

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rig.core.calls import Call
-from rig.plugins.llama.formats.salvage import AnswerError
 from rig.core.errors import ErrorKind
 from rig.core.models import ToolDoc
+from rig.plugins.llama.formats.salvage import AnswerError
 from rig.plugins.served.answers import ServedFormat, StreamedAnswer
 from rig.plugins.served.wire.client import ServerFault
 

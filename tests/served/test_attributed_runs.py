@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from rig.core.calls import Call
-from rig.show.summary import note_lines
 from rig.plugins.llama.formats.base import Reading
 from rig.plugins.served.attribution import _changed, _Evidence, _lost, _Message
 from rig.plugins.twins.notes import as_note, in_short
+from rig.show.summary import note_lines
 
 TOLD: dict[str, Any] = {
     "reference": "a",

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from real_servers import Server, fault_proxy, llama_server, rig_process
 
-from rig.plugins import served as serving
 from rig.core.calls import Call, Outcome
+from rig.core.models import CallMessage, Prediction, ReplyMessage, Request, StepKey, ToolDoc, UserMessage
+from rig.plugins import served as serving
 from rig.plugins.llama import EngineSettings
 from rig.plugins.llama.loading import load
-from rig.core.models import CallMessage, Prediction, ReplyMessage, Request, StepKey, ToolDoc, UserMessage
 from rig.plugins.served.attribution import Cause, ReferenceModel, attribute
 from rig.plugins.served.model import ServedModel
 from rig.plugins.twins.comparison import _differ, _is_odd

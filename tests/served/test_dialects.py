@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from fake_servers import PROPS, Body, FakeServer, Reply, chunk, events, spoken, whole
 
-from rig.plugins import served
-from rig.plugins.llama import EngineSettings
 from rig.core.errors import RigError
 from rig.core.models import Request, StepKey, ToolDoc, UserMessage
+from rig.plugins import served
+from rig.plugins.llama import EngineSettings
 from rig.plugins.served.model import ServedModel
 
 Serve = Callable[..., FakeServer]

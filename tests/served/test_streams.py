@@ -11,9 +11,9 @@ import pytest
 from fake_servers import PROPS, Body, FakeServer, Reply, chunk, events, is_probe, spoken, whole
 
 from rig.core.calls import Call
-from rig.plugins.llama.core.settings import EngineSettings
 from rig.core.errors import RigError
 from rig.core.models import Prediction, Request, StepKey, ToolDoc, UserMessage
+from rig.plugins.llama.core.settings import EngineSettings
 from rig.plugins.served.probes import load
 
 Serve = Callable[..., FakeServer]

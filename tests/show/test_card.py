@@ -10,11 +10,11 @@ import pytest
 import small_talks
 import stored_runs
 
+from rig.methods.scripted import Scripted
+from rig.plugins.twins.notes import as_note
 from rig.show import signs
 from rig.show.card import Card, ending
-from rig.methods.scripted import Scripted
 from rig.store import Runs
-from rig.plugins.twins.notes import as_note
 
 
 @pytest.fixture

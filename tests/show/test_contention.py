@@ -2,8 +2,8 @@
 
 import pytest
 
-from rig.show.summary import contention_notes, cpu_share_text
 from rig.core.events import Speed
+from rig.show.summary import contention_notes, cpu_share_text
 
 TWO = {"model.n_threads": 2, "model.n_gpu_layers": 0}
 WORK = {"prefill_s": 4.0, "decode_s": 7.0, "mask_s": 1.0, "tools_s": 0.5, "scoring_s": 0.5}

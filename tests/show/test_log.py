@@ -7,11 +7,11 @@ from typing import Any
 
 import small_talks
 
-from rig.show.lines import LogDisplay
 from rig.core.events import PieceGenerated
 from rig.methods.scripted import Scripted
 from rig.running.control import Control
 from rig.running.runner import run
+from rig.show.lines import LogDisplay
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:

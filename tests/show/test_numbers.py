@@ -2,8 +2,8 @@
 
 import pytest
 
-from rig.show.texts import clock_time, headline, percent, rate
 from rig.core.metrics import Declaration, Metric
+from rig.show.texts import clock_time, headline, percent, rate
 
 
 @pytest.mark.parametrize(("value", "text"), [(None, "-"), (0.0, "0.0%"), (0.0357, "3.6%"), (1.0, "100.0%")])

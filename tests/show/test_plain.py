@@ -10,15 +10,15 @@ import pytest
 import small_talks
 
 from rig.core.calls import Json
-from rig.show.lines import PlainDisplay
-from rig.show.summary import summary, whereabouts
 from rig.core.errors import ErrorKind
 from rig.core.events import Emit, Event, PromptRead, Where
-from rig.methods.scripted import Scripted, failed
 from rig.core.models import OnRead, Request, unheard
+from rig.methods.scripted import Scripted, failed
 from rig.running.control import Control
 from rig.running.plan import Plan
 from rig.running.runner import run
+from rig.show.lines import PlainDisplay
+from rig.show.summary import summary, whereabouts
 from rig.store import ArmSums
 
 CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]")

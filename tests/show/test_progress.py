@@ -4,7 +4,6 @@ import random
 
 import pytest
 
-from rig.show.progress import Progress, Remaining
 from rig.core.events import (
     ArmInfo,
     ArmStarted,
@@ -17,6 +16,7 @@ from rig.core.events import (
     TurnStarted,
     Where,
 )
+from rig.show.progress import Progress, Remaining
 
 WHERE = Where(0, "alarms")
 

@@ -7,6 +7,12 @@ import small_talks
 from rich.cells import cell_len
 
 from rig.core.calls import Call, CallPlace, Difference, ExecutedCall, Outcome, StepPlace, Verdict
+from rig.core.errors import ErrorKind
+from rig.core.metrics import UNDECLARED
+from rig.core.models import Prediction
+from rig.core.tasks import PlayedTurn, Step
+from rig.plugins.report.material import step_box
+from rig.plugins.tooltalk.scoring import DECLARATION
 from rig.show import signs
 from rig.show.signs import Sign
 from rig.show.steps import (
@@ -21,13 +27,7 @@ from rig.show.steps import (
     step_view,
 )
 from rig.show.transcript import transcript_text
-from rig.core.errors import ErrorKind
-from rig.plugins.tooltalk.scoring import DECLARATION
-from rig.core.metrics import UNDECLARED
-from rig.core.models import Prediction
-from rig.plugins.report.material import step_box
 from rig.store import Transcript
-from rig.core.tasks import PlayedTurn, Step
 from tui.live.layout import BlockLayout, LiveTranscript, block, plain
 from tui.stored.record import StepRecord
 from tui.stored.story import write_step

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from searches import GIVE_UP, astray, calls_in, searched
 
+from rig.core.events import Event, WentBack, Where
+from rig.core.models import Prediction, Request
+from rig.core.tasks import Step
+from rig.methods.scripted import called, replied
+from rig.plugins.replay.moments import Moment, turn_moments
 from rig.show.steps import back, parent_of
 from rig.show.transcript import branches
-from rig.core.events import Event, WentBack, Where
-from rig.methods.scripted import called, replied
-from rig.core.models import Prediction, Request
-from rig.plugins.replay.moments import Moment, turn_moments
-from rig.core.tasks import Step
 from tui.live.layout import BlockLayout, Column, plain
 from tui.live.state import RunState
 from tui.stored.reader import outline

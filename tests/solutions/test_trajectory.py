@@ -8,8 +8,8 @@ from typing import Any
 from searches import GIVE_UP, Answer, astray, calls_in, finish, searched
 from tool_answers import given_up, solution
 
-from rig.methods.scripted import called, replied
 from rig.core.models import Prediction, Request
+from rig.methods.scripted import called, replied
 from rig.plugins.papers.toolbench.method import load
 from rig.plugins.papers.toolbench.raw import convert, raw_of
 from rig.plugins.solutions.rules import Shape

@@ -12,8 +12,8 @@ from urllib.parse import quote
 import pytest
 import small_talks
 
-from rig.methods.scripted import Scripted
 from rig.core.models import OWN, Prediction, Request
+from rig.methods.scripted import Scripted
 from rig.store import EXPORTED_VIEWS, datasette_metadata
 from rig.store.views import described
 

@@ -9,11 +9,11 @@ import small_talks
 from rig.core.calls import Call
 from rig.core.errors import RigError
 from rig.core.events import ArmFinished, CallJudged, ConversationFinished
+from rig.core.metrics import total
+from rig.core.models import StepKey
 from rig.methods.scripted import Scripted, called
 from rig.plugins.tooltalk.conversations import parse_conversation
 from rig.plugins.tooltalk.scoring import DECLARATION
-from rig.core.metrics import total
-from rig.core.models import StepKey
 from rig.store import GraderInfo, Runs
 
 

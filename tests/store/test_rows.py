@@ -11,8 +11,8 @@ from rig.core.calls import Call, Difference, ExecutedCall, Outcome, Verdict
 from rig.core.errors import ErrorKind
 from rig.core.events import Where
 from rig.core.models import Prediction, Usage
-from rig.store import Runs, RunWriter
 from rig.core.tasks import PlayedTurn, Step
+from rig.store import Runs, RunWriter
 
 texts = st.text()
 numbers = st.integers(0, 2**40)

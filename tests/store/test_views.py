@@ -8,9 +8,9 @@ import small_talks
 
 from rig.compare.compare import compare
 from rig.core.errors import ErrorKind
+from rig.core.models import Prediction, Request
 from rig.methods.scripted import Scripted, failed
 from rig.plugins.tooltalk.scoring import DECLARATION
-from rig.core.models import Prediction, Request
 from rig.store import Runs
 
 

@@ -16,23 +16,23 @@ import pytest
 import small_talks
 import tiny_gguf
 
+from rig.config.options import TABLE
 from rig.core.calls import Call
 from rig.core.errors import RigError
 from rig.core.events import Event, PieceGenerated, TurnFinished
-from rig.methods.scripted import Oracle, Scripted, called, replied
-from rig.plugins.tooltalk.prompt import ToolTalkSettings, opening, presented
 from rig.core.models import CallMessage, Model, Prediction, Request, UserMessage
-from rig.config.options import TABLE
-from rig.running.control import Control
-from rig.running.planning import Options, plan
-from rig.running.runner import run
-from rig.store import Runs
+from rig.methods.scripted import Oracle, Scripted, called, replied
 from rig.plugins.stress.dial import Stress
 from rig.plugins.stress.fill import CHARACTERS, history
 from rig.plugins.stress.injections import injection
 from rig.plugins.stress.wording import WORDINGS
-from rig.world.toolbox import is_declared
+from rig.plugins.tooltalk.prompt import ToolTalkSettings, opening, presented
 from rig.plugins.tooltalk_tools import TOOLTALK
+from rig.running.control import Control
+from rig.running.planning import Options, plan
+from rig.running.runner import run
+from rig.store import Runs
+from rig.world.toolbox import is_declared
 
 LEVELS: dict[str, tuple[Any, ...]] = {
     "fill": (1, 300, 900),

@@ -2,8 +2,8 @@
 
 from types import SimpleNamespace
 
-from rig.plugins.tooltalk.scoring import DECLARATION
 from rig.core.metrics import TASKS, Counts
+from rig.plugins.tooltalk.scoring import DECLARATION
 
 METRICS = {metric.name: metric for metric in DECLARATION.shown("tables")}
 """The metrics that arms are compared by."""

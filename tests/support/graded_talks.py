@@ -11,10 +11,10 @@ from typing import Any
 import small_talks
 
 from rig.core.calls import Call, JsonObject
+from rig.core.models import Prediction, Request, Usage
 from rig.methods.scripted import Oracle, Scripted, called, replied
 from rig.plugins.tooltalk.conversations import Conversation, parse_conversation
 from rig.plugins.tooltalk.prompt import ToolTalkSettings
-from rig.core.models import Prediction, Request, Usage
 from rig.running.plan import Arm
 from rig.store import Runs, StoredRun
 

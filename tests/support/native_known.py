@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 from native_templates import OWN, REAL
 
 from rig.core.calls import Call, Outcome
+from rig.core.models import CallMessage, ToolDoc, UserMessage
 from rig.plugins.llama.core.template import ChatTemplate
 from rig.plugins.llama.core.tokenizer import Tokenizer
 from rig.plugins.llama.formats.derive import MARKER, Probe
 from rig.plugins.llama.formats.detection import Native, native_of
 from rig.plugins.llama.formats.form import NativeFormat
 from rig.plugins.llama.grammar.language import Grammar
-from rig.core.models import CallMessage, ToolDoc, UserMessage
 
 SOURCES = {**OWN, **{name: path.read_text(encoding="utf-8") for name, path in REAL.items()}}
 UNKNOWN = frozenset({"llama-cpp-rwkv-world"})

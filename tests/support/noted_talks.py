@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-NOTES = Path(__file__).parent.parent / "toolbox" / "notes"
+NOTES = Path(__file__).parent.parent / "world" / "notes"
 
 
 def write(folder: Path, count: int) -> Path:

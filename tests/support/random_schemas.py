@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from rig.core.models import ToolDoc
 from rig.plugins.llama.core.tokenizer import Tokenizer
 from rig.plugins.llama.grammar.language import Constraint, ConstraintError
-from rig.core.models import ToolDoc
 
 NAMES = (
     *("a", "b", "name", "Name", "name ", "start_time", "type", "description", "properties", "x-format"),

@@ -2,11 +2,11 @@
 
 import tiny_gguf
 
+from rig.config.engine import GrammarArm
 from rig.core.calls import Call
+from rig.core.models import ToolDoc
 from rig.plugins.llama.core.template import ChatTemplate
 from rig.plugins.llama.formats.base import RigFormat
-from rig.config.engine import GrammarArm
-from rig.core.models import ToolDoc
 
 TEMPLATE = ChatTemplate(tiny_gguf.CHATML)
 

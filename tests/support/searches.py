@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from rig.core.events import Event
-from rig.methods.scripted import Scripted, called
 from rig.core.models import CallMessage, Prediction, Request
+from rig.methods.scripted import Scripted, called
 from rig.running.control import Control
 from rig.running.planning import Options, plan
 from rig.running.runner import run

@@ -5,12 +5,12 @@ from typing import Any
 
 from rig.core.calls import Call
 from rig.core.events import Event, Where
+from rig.core.models import Prediction
+from rig.core.tasks import ASSISTANT, PlayedTurn
+from rig.methods.episode import Ask
 from rig.plugins.autode.method import METHOD, Dialogue
 from rig.plugins.autode.scenarios import USER, ApiDocument, Scenario, Utterance
 from rig.plugins.autode.talk import THE_USER, AutoDeSettings
-from rig.methods.episode import Ask
-from rig.core.models import Prediction
-from rig.core.tasks import ASSISTANT, PlayedTurn
 
 LAMP = ApiDocument.parse(
     {

@@ -17,22 +17,22 @@ import tiny_gguf
 from rig.core.calls import Call
 from rig.core.errors import ErrorKind, RigError
 from rig.core.events import Event
+from rig.core.models import Model, Notify, Prediction, Request, Usage
+from rig.core.tasks import ASSISTANT
 from rig.methods.scripted import Oracle, called, failed, replied
+from rig.plugins.screen.screening import TrueStep, true_steps
 from rig.plugins.tooltalk.conversations import Conversation, User, parse_conversation
 from rig.plugins.tooltalk.method import METHOD, ToolTalk
 from rig.plugins.tooltalk.prompt import ToolTalkSettings
 from rig.plugins.tooltalk.setup import ToolTalkSetup
-from rig.core.models import Model, Notify, Prediction, Request, Usage
+from rig.plugins.tooltalk_tools import TOOLTALK
 from rig.running.control import Control
 from rig.running.plan import Arm, Plan
 from rig.running.runner import run
 from rig.scoring import Grader, Mode, load
-from rig.plugins.screen.screening import TrueStep, true_steps
 from rig.store import Runs, StoredRun
-from rig.core.tasks import ASSISTANT
 from rig.world.toolbox import Simulator
 from rig.world.world import World
-from rig.plugins.tooltalk_tools import TOOLTALK
 
 USER = User("mara", session_token=small_world.TOKEN)
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from rig.core.calls import Call, ExecutedCall
 from rig.plugins.tooltalk.conversations import Metadata
-from rig.world.toolbox import Simulator
-from rig.world.world import Snapshot
 from rig.plugins.tooltalk_tools.seeds import world_from
 from rig.plugins.tooltalk_tools.world import World
+from rig.world.toolbox import Simulator
+from rig.world.world import Snapshot
 
 NOW = "2024-03-05 09:00:00"
 TOKEN = "0f0f0f0f-1111-2222"

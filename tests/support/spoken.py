@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from rig.core.models import StepKey
 from rig.plugins.llama import engine
 from rig.plugins.llama.decoding.sampler import ChosenToken
 from rig.plugins.llama.engine import LlamaCppModel
-from rig.core.models import StepKey
 
 
 def speak(patch: pytest.MonkeyPatch, model: LlamaCppModel, text_of: Callable[[StepKey], str]) -> None:

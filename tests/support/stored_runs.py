@@ -13,8 +13,8 @@ from patience import eventually
 from textual.pilot import Pilot
 
 from rig.core.errors import ErrorKind
-from rig.methods.scripted import Oracle, Scripted, called, failed, replied
 from rig.core.models import Prediction, Request, Usage
+from rig.methods.scripted import Oracle, Scripted, called, failed, replied
 from tui.app import RigApp
 from tui.live.layout import plain
 from tui.screens.base import RigScreen

@@ -3,15 +3,15 @@
 import json
 from collections.abc import Sequence
 
+from rig.config.engine import GrammarArm
 from rig.core.calls import Call
+from rig.core.models import CallMessage, Message, ReplyMessage, ToolDoc, UserMessage
+from rig.core.registry import Registry
 from rig.plugins.llama.core.template import ChatMessage, ChatTemplate, ToolCall
 from rig.plugins.llama.formats.base import AnswerFormat, Offer, Reading, Span
 from rig.plugins.llama.formats.salvage import AnswerError
 from rig.plugins.llama.grammar.language import Language, Maybe, Raw
 from rig.plugins.llama.grammar.schema import narrow
-from rig.config.engine import GrammarArm
-from rig.core.models import CallMessage, Message, ReplyMessage, ToolDoc, UserMessage
-from rig.core.registry import Registry
 
 TEMPLATE = (
     "{%- if tools %}{{ '<|im_start|>system\n' + messages[0].content + '\n' }}"

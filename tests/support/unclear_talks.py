@@ -6,10 +6,10 @@ import small_talks
 import small_world
 
 from rig.core.calls import Call
+from rig.core.models import Prediction, Request
 from rig.methods.scripted import Oracle, Scripted, called
 from rig.plugins.tooltalk.conversations import Conversation, parse_conversation
 from rig.plugins.tooltalk.method import METHOD
-from rig.core.models import Prediction, Request
 from rig.store import StoredRun
 
 TASKS = (

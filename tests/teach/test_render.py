@@ -8,9 +8,9 @@ import tiny_gguf
 
 from benchmarks.teach.generate import conversations
 from benchmarks.teach.render import DECISION_WEIGHT, REPLY_WEIGHT, SETTINGS, Renderer, messages_of
+from rig.core.models import CallMessage, ReplyMessage
 from rig.plugins.tooltalk.conversations import Conversation
 from rig.plugins.tooltalk.prompt import opening
-from rig.core.models import CallMessage, ReplyMessage
 
 
 @pytest.fixture(scope="module")

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import TextIO
 
-from rig.show.base import T, stopping
 from rig.core.events import ConversationFinished, Emit, Event, RunFinished
 from rig.core.registry import Registry
 from rig.running.control import Control
+from rig.show.base import T, stopping
 
 
 class Dots:

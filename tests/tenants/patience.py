@@ -6,8 +6,8 @@ import click
 
 from rig.cli.options import RUN, STORE
 from rig.cli.verbs import verb
-from rig.core.events import Where
 from rig.config.option import option
+from rig.core.events import Where
 from rig.running.strategy import RunStrategy, Schedule, Scheduler
 from rig.store import Runs
 

@@ -1,8 +1,8 @@
 """A toy preset: the form of a family whose templates declare tools and show no calls."""
 
+from rig.core.registry import Registry
 from rig.plugins.llama.formats.shape import CallShape, Preset
 from rig.plugins.llama.grammar.language import JSON
-from rig.core.registry import Registry
 
 SHAPE = CallShape(
     open="<toy>",

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from functools import cache
 
 from rig.core.calls import Call
+from rig.core.models import CallMessage, Message, UserMessage
+from rig.core.registry import Registry
 from rig.plugins.llama.core.template import ChatMessage
 from rig.plugins.llama.formats.base import AnswerFormat, Offer, Reading, Span
 from rig.plugins.llama.formats.salvage import AnswerError
 from rig.plugins.llama.grammar.language import Language
-from rig.core.models import CallMessage, Message, UserMessage
-from rig.core.registry import Registry
 
 OPEN, CLOSE = "<do>", "</do>"
 

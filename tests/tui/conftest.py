@@ -32,9 +32,9 @@ from rig.core.events import (
     TurnStarted,
     Where,
 )
-from rig.plugins.tooltalk.scoring import DECLARATION
 from rig.core.metrics import Counts, total
 from rig.core.models import Prediction
+from rig.plugins.tooltalk.scoring import DECLARATION
 from rig.running.control import Control
 from tui.app import RigApp
 from tui.live.layout import plain

@@ -14,10 +14,10 @@ import stored_runs
 from patience import PATIENCE_S, eventually
 from textual.pilot import Pilot
 
-from rig.show.card import Card
 from rig.core.paths import DEMO
 from rig.plugins.replay.player import Player
 from rig.plugins.twins.notes import as_note
+from rig.show.card import Card
 from tui.app import RigApp
 from tui.live.layout import plain
 from tui.live.live_run import Replay

@@ -11,9 +11,9 @@ from patience import PATIENCE_S
 from stored_runs import seeing
 
 from rig.core.events import Where
+from rig.core.models import Prediction, Request
 from rig.methods.scripted import Scripted, called, replied
 from rig.plugins.tooltalk.prompt import ToolTalkSettings
-from rig.core.models import Prediction, Request
 from rig.running.control import Control
 from rig.store import delete_run
 from tui.screens.conversation import ConversationScreen, Outline

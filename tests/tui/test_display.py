@@ -9,10 +9,10 @@ from collections.abc import Callable
 import pytest
 
 import tui.display
-from rig.show.lines import PlainDisplay
 from rig.core.errors import RigError
 from rig.core.events import Emit, Event, TurnFinished
 from rig.running.control import Control
+from rig.show.lines import PlainDisplay
 from tui.display import TuiDisplay, _stop, guarded
 from tui.live.live_run import EventQueue
 

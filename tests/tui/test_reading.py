@@ -19,8 +19,8 @@ from rig.core.events import (
     TurnFinished,
     Where,
 )
-from rig.methods.scripted import Scripted
 from rig.core.models import Prediction
+from rig.methods.scripted import Scripted
 from tui.live.layout import plain
 from tui.screens.base import AskScreen
 from tui.widgets.lists import ConversationGrid, ConversationList

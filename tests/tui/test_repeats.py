@@ -1,8 +1,8 @@
 """A call that is made again and again is counted, not repeated."""
 
 from rig.core.calls import Call, CallPlace, Outcome, StepPlace, Verdict
-from rig.show.steps import Called, CallVerdict, Returned
 from rig.core.models import Prediction
+from rig.show.steps import Called, CallVerdict, Returned
 from tui.live.layout import BlockLayout, Column, LiveTranscript, Repeated, block, plain
 
 FORM = BlockLayout(80, 2)

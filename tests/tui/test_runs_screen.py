@@ -12,8 +12,8 @@ from patience import PATIENCE_S
 from stored_runs import seeing
 
 from rig.core.events import TurnFinished, Where
-from rig.methods.scripted import Scripted, replied
 from rig.core.models import Prediction, Request
+from rig.methods.scripted import Scripted, replied
 from rig.plugins.replay.player import Player
 from rig.running.control import Control
 from rig.running.runner import run as run_plan

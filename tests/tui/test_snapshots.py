@@ -7,9 +7,9 @@ import pytest
 from textual.pilot import Pilot
 
 from rig.core.calls import Call, Difference, ExecutedCall, Outcome, Verdict
-from rig.show import signs
 from rig.core.events import CallJudged, Event, PieceGenerated, PredictionMade
 from rig.core.models import Prediction
+from rig.show import signs
 
 SIZES = [(120, 40), *(pytest.param(size, marks=pytest.mark.slow) for size in ((80, 24), (200, 60)))]
 

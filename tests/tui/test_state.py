@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 
 import tui.live.state
 from rig.core.calls import Call, Difference, ExecutedCall, Outcome, Verdict
-from rig.show import signs
-from rig.show.steps import Called, CallVerdict, Ended, Replied, Said, TurnHeading
 from rig.core.events import (
     ArmFinished,
     ArmInfo,
@@ -33,6 +31,8 @@ from rig.core.events import (
 from rig.core.metrics import TASKS
 from rig.core.models import Prediction
 from rig.running.control import Control
+from rig.show import signs
+from rig.show.steps import Called, CallVerdict, Ended, Replied, Said, TurnHeading
 from rig.store import Cell
 from tui.live.layout import Draft, NoticeLine
 from tui.live.live_run import EventQueue, LiveRun

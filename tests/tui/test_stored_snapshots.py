@@ -15,12 +15,12 @@ import stored_runs
 from patience import eventually
 from textual.pilot import Pilot
 
+from rig.core.events import Where
+from rig.core.paths import DEMO
+from rig.methods.scripted import Scripted
+from rig.plugins.replay.player import Player
 from rig.show import signs
 from rig.show.card import Card
-from rig.core.events import Where
-from rig.methods.scripted import Scripted
-from rig.core.paths import DEMO
-from rig.plugins.replay.player import Player
 from rig.store import Runs
 from tui.app import RigApp
 from tui.live.layout import plain

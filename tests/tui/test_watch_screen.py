@@ -14,11 +14,11 @@ import small_talks
 from patience import PATIENCE_S, eventually
 from textual.pilot import Pilot
 
-from rig.show import signs
-from rig.methods.scripted import Scripted, replied
 from rig.core.models import Prediction, Request, Usage
+from rig.methods.scripted import Scripted, replied
 from rig.plugins.replay.player import Player
 from rig.running.control import Control
+from rig.show import signs
 from rig.store import delete_run
 from tui.app import RigApp
 from tui.live.layout import plain

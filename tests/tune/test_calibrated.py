@@ -13,11 +13,11 @@ import tiny_gguf
 
 from rig import methods
 from rig.compare.leaks import leaked, trace
+from rig.core.errors import RigError
+from rig.core.tasks import part_of
 from rig.plugins.llama.core.llama import LlamaModel
 from rig.plugins.llama.files.derived import DerivedModel
 from rig.plugins.llama.files.registry import resolve
-from rig.core.errors import RigError
-from rig.core.tasks import part_of
 from rig.plugins.tune import imatrix
 from rig.plugins.tune.calibrate import Activations
 from rig.plugins.tune.imatrix import ImportanceMatrix

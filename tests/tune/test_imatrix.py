@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from rig.plugins.llama.core.llama import LlamaModel
 from rig.core.errors import RigError
+from rig.plugins.llama.core.llama import LlamaModel
 from rig.plugins.tune import imatrix
 from rig.plugins.tune.calibrate import Activations
 from rig.plugins.tune.imatrix import ImportanceMatrix

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 import tiny_gguf
 
+from rig.core.errors import RigError
 from rig.plugins.llama.core.llama import Chunk, LlamaContext, LlamaModel
 from rig.plugins.llama.files.adapters import Adapter
 from rig.plugins.llama.files.caches import sha256_of
 from rig.plugins.llama.files.derived import DerivedModel, local_registry
 from rig.plugins.llama.files.info import inspect
 from rig.plugins.llama.files.registry import resolve
-from rig.core.errors import RigError
 from rig.plugins.tune.merging import merge, read_pairs
 from rig.plugins.tune.quantize import QuantizeRecipe, quantize
 

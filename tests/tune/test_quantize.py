@@ -14,6 +14,7 @@ import tiny_gguf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rig.core.errors import RigError
 from rig.plugins.llama import EngineSettings, load
 from rig.plugins.llama.files import derived, registry
 from rig.plugins.llama.files.caches import sha256_of
@@ -21,7 +22,6 @@ from rig.plugins.llama.files.derived import LocalEntry, local_registry, record
 from rig.plugins.llama.files.header import read_header
 from rig.plugins.llama.files.info import Origin, inspect
 from rig.plugins.llama.files.registry import Entry, Source, resolve
-from rig.core.errors import RigError
 from rig.plugins.tune.quantize import DerivedModel, QuantizeRecipe, quantize
 from rig.plugins.tune.types import TYPES
 

@@ -4,10 +4,10 @@ import json
 
 from rig.core import times
 from rig.core.calls import Call
+from rig.plugins.tooltalk_tools import TOOLTALK
 from rig.world.diff import Differences, TableRecord
 from rig.world.toolbox import Simulator
 from rig.world.world import Snapshot
-from rig.plugins.tooltalk_tools import TOOLTALK
 
 START = times.read("2024-03-05 09:00:00", times.INSTANT)
 

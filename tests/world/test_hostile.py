@@ -11,6 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from rig.core.calls import Call
+from rig.plugins.tooltalk_tools import TOOLTALK
 from rig.world.diff import diff
 from rig.world.rules import ABSENT, Rule
 from rig.world.schemas import check, check_names, schema_faults
@@ -18,7 +19,6 @@ from rig.world.spec import Match, Tool, ToolError, is_email, is_phone, read_inst
 from rig.world.toolbox import Simulator, Toolbox
 from rig.world.values import is_nothing
 from rig.world.world import Elements, Tables, World, hexadecimal
-from rig.plugins.tooltalk_tools import TOOLTALK
 
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rig.core.documents import DocumentPart
+from rig.core.errors import RigError
+from rig.core.models import ToolDoc
 from rig.plugins.llama.formats.base import CallChecker
 from rig.plugins.llama.formats.salvage import AnswerError
 from rig.plugins.llama.grammar.schema import narrow
-from rig.core.errors import RigError
-from rig.core.models import ToolDoc
 from rig.world.listing import Listing, listing_of
 from rig.world.parameters import ParameterReader
 from rig.world.schemas import fits

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from rig.core.calls import Outcome, StepPlace, Verdict
+from rig.core.errors import counted
+from rig.core.models import Prediction
+from rig.core.tasks import ASSISTANT
 from rig.show import signs, steps
 from rig.show.signs import Sign
 from rig.show.steps import Back, Called, CallVerdict, Lengths, Piece, Returned, TurnHeading
 from rig.show.texts import LIMIT, Clip, clip, read_so_far
-from rig.core.errors import counted
-from rig.core.models import Prediction
-from rig.core.tasks import ASSISTANT
 from tui.text.lines import (
     BLANK,
     READABLE,

@@ -10,12 +10,12 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from rig.core.calls import StepPlace
-from rig.show.progress import Progress, Remaining
 from rig.core.errors import RigError
 from rig.core.events import Event, PersonAsked, PieceGenerated, RunStarted, Where
 from rig.core.meters import available_cores
 from rig.plugins.replay.player import Player
 from rig.running.control import Control
+from rig.show.progress import Progress, Remaining
 from tui.live.layout import Draft
 from tui.live.state import RunState, StoredBefore
 

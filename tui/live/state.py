@@ -8,17 +8,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 
+from rig.config.limits import cut_off
 from rig.core import events
 from rig.core.calls import CallPlace, StepPlace
+from rig.core.events import ArmInfo, Event, Speed, Where
+from rig.core.metrics import UNDECLARED, Counts, Declaration
 from rig.show import signs
 from rig.show.compare import evidence_line
 from rig.show.progress import Answered
 from rig.show.signs import Sign
 from rig.show.steps import Due, Said, TurnHeading, ended, expected
 from rig.show.texts import clip
-from rig.core.events import ArmInfo, Event, Speed, Where
-from rig.config.limits import cut_off
-from rig.core.metrics import UNDECLARED, Counts, Declaration
 from rig.store import Cell, StoredArm, last_note
 from tui.live.layout import LENGTHS, LiveTranscript, NoticeLine
 from tui.text.lines import Span, Tint

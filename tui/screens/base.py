@@ -16,8 +16,8 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 from textual.worker import get_current_worker
 
-from rig.show.signs import Glyph
 from rig.core.errors import RigError
+from rig.show.signs import Glyph
 from tui.screens.editor import command, edit
 from tui.text.lines import BLANK, Line, Span, Tint, fit, inert, spread
 from tui.widgets.keys import Section, bindings_of

@@ -13,10 +13,10 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
 from rig.core.calls import JsonObject
-from rig.show.signs import CURSOR
-from rig.show.transcript import transcript_json
 from rig.core.events import Where
 from rig.plugins.rescore.reexecute import Effects, effects_of
+from rig.show.signs import CURSOR
+from rig.show.transcript import transcript_json
 from rig.store import Transcript
 from tui.live.layout import plain
 from tui.screens import keys

@@ -4,10 +4,10 @@ from functools import partial
 from pathlib import Path
 
 from rig.core.budget import parse_json
+from rig.core.events import Where
 from rig.show import signs
 from rig.show.steps import Called
 from rig.show.texts import read_so_far
-from rig.core.events import Where
 from tui.live.layout import BlockLayout, Draft, block, plain
 from tui.live.live_run import LiveRun
 from tui.live.state import ConversationState

@@ -13,11 +13,11 @@ from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 
 from rig.compare.groups import Groups
+from rig.core.events import ArmFinished, Notice, Where
+from rig.core.metrics import UNPLAYED
 from rig.show import signs
 from rig.show.card import Card
 from rig.show.table import short_names
-from rig.core.events import ArmFinished, Notice, Where
-from rig.core.metrics import UNPLAYED
 from rig.stats import Estimate, estimates
 from rig.stats.repeats import RepeatOutcomes
 from rig.store import Runs

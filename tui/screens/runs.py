@@ -12,10 +12,10 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 
 from rig.core.calls import Json
-from rig.show.summary import summary
-from rig.show.texts import clock_time, out_of
 from rig.core.errors import RigError
 from rig.plugins.replay.player import Player
+from rig.show.summary import summary
+from rig.show.texts import clock_time, out_of
 from rig.store import Runs, StoredRun, delete_run
 from tui.live.live_run import Replay
 from tui.screens import keys

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
+from rig.plugins.rescore.reexecute import Effects
 from rig.show import signs
 from rig.show.signs import Sign
 from rig.show.steps import matched
-from rig.plugins.rescore.reexecute import Effects
 from tui.stored import story
 from tui.stored.record import Record, StepRecord
 from tui.text.lines import BLANK, Line

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rig.core.calls import StepPlace
+from rig.core.events import ConversationFinished, ConversationStarted, Event, PieceGenerated, Speed, Where
+from rig.core.tasks import Step
+from rig.plugins.replay.moments import turn_moments
+from rig.plugins.rescore.places import place_of
 from rig.show import signs
 from rig.show.signs import Sign
 from rig.show.steps import Ended, StepView, end_of, errors_of, step_view
 from rig.show.transcript import branches
-from rig.core.events import ConversationFinished, ConversationStarted, Event, PieceGenerated, Speed, Where
-from rig.plugins.replay.moments import turn_moments
-from rig.plugins.rescore.places import place_of
 from rig.store import Runs, StoredRun, Transcript
-from rig.core.tasks import Step
 from tui.live.state import ConversationState, RunState
 
 _FEW = 200

@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 from rich.cells import set_cell_size
 
-from rig.show import signs
-from rig.show.signs import ELLIPSIS
-from rig.show.steps import Called, Failed, Lengths, Replied, Returned, TurnHeading, expected, matched
 from rig.core.errors import counted
 from rig.core.events import Speed, Where
 from rig.core.models import Prediction, Usage
 from rig.plugins.rescore.reexecute import Effect, Effects
+from rig.show import signs
+from rig.show.signs import ELLIPSIS
+from rig.show.steps import Called, Failed, Lengths, Replied, Returned, TurnHeading, expected, matched
 from tui.stored.record import Record, StepRecord
 from tui.text.lines import Line, Span, Tint, columns_in_sight, fit, inert, inert_line, side_by_side
 from tui.text.page_writer import FULL, PageWriter, json_spans, verdict_lines, word_spans

@@ -13,12 +13,12 @@ from textual import events
 from textual.message import Message
 from textual.strip import Strip
 
+from rig.core.events import Where
+from rig.core.metrics import Declaration
 from rig.show import signs
 from rig.show.signs import DOT
 from rig.show.table import short_names
 from rig.show.texts import headline, out_of
-from rig.core.events import Where
-from rig.core.metrics import Declaration
 from rig.store import StoredRun
 from tui.live.state import ConversationState, RunState
 from tui.text.lines import BLANK, Line, Span, Tint, fit, inert_line, pad, spread

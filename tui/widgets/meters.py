@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
+from rig.config.options import TABLE
+from rig.core.events import Speed
+from rig.core.metrics import UNPLAYED, Counts, Declaration
 from rig.show.card import told_metrics
 from rig.show.progress import NOT_EVALUATED, Remaining
 from rig.show.signs import CURSOR, DASH
 from rig.show.table import short_names
 from rig.show.texts import UNKNOWN, clock_time, measured, mebibytes, percent, rate, unclear_texts
-from rig.core.events import Speed
-from rig.core.metrics import UNPLAYED, Counts, Declaration
-from rig.config.options import TABLE
 from rig.stats import Estimate
 from rig.stats.repeats import RepeatOutcomes
 from tui.live.state import IN_ORDER, ArmState, ConversationState, RunState

@@ -11,12 +11,12 @@ from textual import events
 from textual.message import Message
 
 from rig.core.calls import StepPlace
+from rig.core.errors import counted
+from rig.core.events import PersonAsked
 from rig.show import signs
 from rig.show.signs import CURSOR, MODEL, Glyph
 from rig.show.steps import Called, Due, TurnHeading
 from rig.show.texts import rate
-from rig.core.errors import counted
-from rig.core.events import PersonAsked
 from tui.live.layout import BlockLayout, Column, Draft, Entry, block
 from tui.live.state import ConversationState
 from tui.text.lines import (

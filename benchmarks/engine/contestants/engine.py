@@ -10,9 +10,9 @@ from benchmarks.engine.job import Answer, Job
 from benchmarks.engine.prompts import BenchPrompt
 from benchmarks.engine.recorded import Recorded, recording
 from rig.core.calls import JsonObject
+from rig.core.models import Model, Piece, Prediction, Request, StepKey
 from rig.plugins.llama.engine import LlamaCppModel
 from rig.plugins.llama.loading import load
-from rig.core.models import Model, Piece, Prediction, Request, StepKey
 
 
 class Engine:

@@ -9,8 +9,8 @@ from benchmarks.engine.job import Answer, Job
 from benchmarks.engine.prompts import BenchPrompt
 from benchmarks.engine.recorded import Player, Recorded, catching_context
 from rig.core.calls import JsonObject
-from rig.plugins.llama.loading import load
 from rig.core.errors import RigError
+from rig.plugins.llama.loading import load
 
 
 class Floor:

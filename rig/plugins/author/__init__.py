@@ -2,7 +2,18 @@
 
 from rig.core.registry import Registry
 
+REQUIRES = (
+    "rescore",
+    "text",
+)
+
 
 def register(registry: Registry) -> None:
     """Register the suites that are made from their seed when they are first used (`rig.plugins`)."""
+    registry.verbs.later(
+        "author",
+        "rig.plugins.author.verb:command",
+        does="Make suites of conversations from scenes.",
+        group="Models, tools and conversations",
+    )
     registry.suites.later("medium", "rig.plugins.author.shipped:MEDIUM", method="tooltalk", size=1000)

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from rig import methods
-from rig.plugins.author.draft import ToolRefusal
 from rig.core.calls import JsonObject
 from rig.core.errors import RigError
+from rig.plugins.author.draft import ToolRefusal
 from rig.scoring.seen import Seen, leaves
 from rig.world.toolbox import Simulator
 

@@ -6,12 +6,21 @@ from datetime import date, datetime, time, timedelta
 from random import Random
 from typing import Any
 
+from rig.core.calls import Call, Json, JsonObject, Outcome
+from rig.core.documents import DocumentPart
 from rig.plugins.author.cast import KINDS, Cast
 from rig.plugins.author.draft import ConversationDraft
 from rig.plugins.author.scenes import CallNode, Condition, Either, Node, Scene, TurnNode
-from rig.plugins.author.voices import CAPITALS, MISFITS, Day, DayAndTime, Length, Scope, TimeOfDay, UnknownName
-from rig.core.calls import Call, Json, JsonObject, Outcome
-from rig.core.documents import DocumentPart
+from rig.plugins.author.voices import (
+    CAPITALS,
+    MISFITS,
+    Day,
+    DayAndTime,
+    Length,
+    Scope,
+    TimeOfDay,
+    UnknownName,
+)
 
 _FARTHEST = 4_000
 """The most days from now that a slot can be."""

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import click
 
-from rig.plugins.author.scenes import read_scenes
-from rig.plugins.author.suite import Maker, SuitePart, Watch, digest
 from rig.core.budget import parse_json
 from rig.core.calls import JsonObject
 from rig.core.errors import RigError
 from rig.core.files import read_bytes
 from rig.core.paths import cache_directory
+from rig.plugins.author.scenes import read_scenes
+from rig.plugins.author.suite import Maker, SuitePart, Watch, digest
 from rig.world.folder import find_toolbox
 
 SCENES = Path(__file__).with_name("scenes")

@@ -13,14 +13,14 @@ from random import Random
 from typing import TypeAlias
 
 from rig import methods
+from rig.core.calls import Json, JsonObject
+from rig.core.errors import RigError
+from rig.core.files import json_text, read_json, write
 from rig.plugins.author.desk import Desk, Proposal, Rejected
 from rig.plugins.author.play import Stage, Unplayable, perform, prepare
 from rig.plugins.author.scenes import Scene, Scenes
 from rig.plugins.author.worlds import Household, SceneWorld, is_in_time
 from rig.plugins.author.writer import ModelAuthor
-from rig.core.calls import Json, JsonObject
-from rig.core.errors import RigError
-from rig.core.files import json_text, read_json, write
 from rig.world.toolbox import Simulator, Toolbox
 
 TURNS = (2, 3, 4, 5, 6)

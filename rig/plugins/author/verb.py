@@ -11,14 +11,14 @@ from pathlib import Path
 
 import click
 
-from rig.core.calls import JsonObject
 from rig.cli.options import AS_JSON
 from rig.cli.output import ProgressLine, print_json, say
-from rig.plugins.rescore.verb import load_one
 from rig.cli.verbs import Verbs, argument, option, verb
-from rig.show.texts import printable
+from rig.core.calls import JsonObject
 from rig.core.errors import RigError, counted
 from rig.core.files import files_below, read_bytes, write
+from rig.plugins.rescore.verb import load_one
+from rig.show.texts import printable
 
 
 @verb(Verbs, invoke_without_command=True)

@@ -14,9 +14,9 @@ from random import Random
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from rig.core import times
-from rig.plugins.author import speech
 from rig.core.calls import Json
 from rig.core.errors import listed
+from rig.plugins.author import speech
 
 Voice: TypeAlias = Literal["user", "assistant", "tool"]
 

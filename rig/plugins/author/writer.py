@@ -14,14 +14,14 @@ from random import Random
 from typing import Any
 
 from rig import methods
+from rig.core.events import Where
+from rig.core.models import Model, Prediction, Request, StepKey, ToolDoc, UserMessage
+from rig.methods.episode import course
 from rig.plugins.author.desk import Proposal, Rejected
 from rig.plugins.author.scenes import Scene
-from rig.core.events import Where
-from rig.methods.episode import course
-from rig.core.models import Model, Prediction, Request, StepKey, ToolDoc, UserMessage
+from rig.plugins.text.judge import Meaning, beside
 from rig.plugins.text.reading.lexicon import vocabulary
 from rig.scoring import load as load_similarity
-from rig.plugins.text.judge import Meaning, beside
 from rig.world.spec import FREE_TEXT
 from rig.world.toolbox import Toolbox
 

@@ -2,6 +2,8 @@
 
 from rig.core.registry import Registry
 
+REQUIRES = ("text",)
+
 
 def register(registry: Registry) -> None:
     """Offer the method (`rig.plugins`)."""

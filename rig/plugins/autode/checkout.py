@@ -13,9 +13,9 @@ from pydantic import AliasChoices, Field
 from rig.core.calls import Call, Json, JsonObject
 from rig.core.documents import Foreign, Many, parsed, read_lines
 from rig.core.errors import RigError
-from rig.plugins.autode.scenarios import ApiDocument, Scenario, Utterance, checked
-from rig.methods.base import Loaded
 from rig.core.paths import real
+from rig.methods.base import Loaded
+from rig.plugins.autode.scenarios import ApiDocument, Scenario, Utterance, checked
 
 WORKBOOK = "API_list.xlsx"
 DATASET = "data_v1_2.jsonl"

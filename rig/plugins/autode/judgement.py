@@ -11,10 +11,10 @@ from operator import eq
 from typing import NamedTuple
 
 from rig.core.calls import Call, CallPlace, Difference, Json, JsonObject, Verdict
+from rig.core.metrics import Counts, Declaration, Metric, NamedCount, Part, Score
 from rig.plugins.autode import questions
 from rig.plugins.autode.scenarios import ASSISTANT, Scenario, Slots
 from rig.plugins.autode.talk import Talk, usable
-from rig.core.metrics import Counts, Declaration, Metric, NamedCount, Part, Score
 
 VERSION = "1"
 """The version of the scores; to be raised with any change that can change one."""

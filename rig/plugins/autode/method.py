@@ -14,18 +14,18 @@ from rig.core.calls import Call, ExecutedCall, Outcome, Verdict
 from rig.core.errors import ErrorKind, RigError
 from rig.core.events import Rejudged, Where
 from rig.core.files import beginning
+from rig.core.metrics import Score
+from rig.core.models import Message, Model, Prediction, Request
+from rig.core.tasks import ASSISTANT as THE_ASSISTANT
+from rig.core.tasks import Step
+from rig.methods.base import Checked, Grading, Method, Option, Setup
+from rig.methods.episode import Asking, Episode, course
+from rig.methods.scripted import Oracle
 from rig.plugins.autode import checkout
 from rig.plugins.autode.judgement import DECLARATION, UPSTREAM_VERSION, VERSION, arguments, judge, verdict_of
 from rig.plugins.autode.scenarios import USER, Required, Scenario, load_directory, parse
 from rig.plugins.autode.scripted_user import FAILED, ScriptedUser, missing, obedient_step, true_step
 from rig.plugins.autode.talk import THE_USER, AutoDeSettings, Form, Mode, Talk, messages, opening, tagged_call
-from rig.methods.base import Checked, Grading, Method, Option, Setup
-from rig.methods.episode import Asking, Episode, course
-from rig.methods.scripted import Oracle
-from rig.core.metrics import Score
-from rig.core.models import Message, Model, Prediction, Request
-from rig.core.tasks import ASSISTANT as THE_ASSISTANT
-from rig.core.tasks import Step
 from rig.world.toolbox import Toolbox
 
 

@@ -14,14 +14,14 @@ from typing import Any
 
 from rig.core.calls import Json, JsonObject
 from rig.core.errors import listed
+from rig.core.models import Prediction, ReplyMessage, Request, UserMessage
+from rig.methods.scripted import Oracle, called, replied
 from rig.plugins.autode.clauses import content, facts, stems, stems_of
 from rig.plugins.autode.hearing import Hearing, Read, hear
 from rig.plugins.autode.questions import NEAR, Alike, mentions, spoken
 from rig.plugins.autode.reader import INSIDE, Understanding, understand
 from rig.plugins.autode.scenarios import Scenario
 from rig.plugins.autode.slots import Knowledge
-from rig.methods.scripted import Oracle, called, replied
-from rig.core.models import Prediction, ReplyMessage, Request, UserMessage
 from rig.scoring.similarity import Embedding
 from rig.scoring.similarity.minilm import encoder
 

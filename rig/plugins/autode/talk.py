@@ -18,11 +18,11 @@ from typing import Literal, TypeAlias
 from rig.core.budget import parse_json
 from rig.core.calls import Call, Json, JsonObject
 from rig.core.errors import MACHINE, ErrorKind
-from rig.plugins.autode.scenarios import ASSISTANT, USER, Required, Scenario, Utterance
-from rig.plugins.autode.scripted_user import FAILED
 from rig.core.models import Message, ReplyMessage, Request, StepKey, UserMessage
 from rig.core.tasks import ASSISTANT as THE_ASSISTANT
 from rig.core.tasks import PlayedTurn, Step
+from rig.plugins.autode.scenarios import ASSISTANT, USER, Required, Scenario, Utterance
+from rig.plugins.autode.scripted_user import FAILED
 
 THE_USER = "user"
 """The role that talks to the assistant under evaluation."""

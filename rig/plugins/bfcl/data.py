@@ -18,12 +18,12 @@ from rig.core.calls import Call, ExecutedCall, JsonObject, Outcome
 from rig.core.documents import Foreign, Many, json_of, lines_of, parsed
 from rig.core.errors import RigError, counted
 from rig.core.files import read_text
-from rig.methods.base import Loaded
-from rig.plugins.bfcl.forms import INSTRUCTIONS, NO_FORM, VERSION, PromptForm
-from rig.plugins.bfcl.literals import written
-from rig.methods.defects import PublicTask
 from rig.core.models import Request, StepKey, ToolDoc
 from rig.core.tasks import ExpectedTurn
+from rig.methods.base import Loaded
+from rig.methods.defects import PublicTask
+from rig.plugins.bfcl.forms import INSTRUCTIONS, NO_FORM, VERSION, PromptForm
+from rig.plugins.bfcl.literals import written
 from rig.world.schemas import fits
 
 ANSWERS = "possible_answer"

@@ -10,9 +10,9 @@ from itertools import product
 from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from rig.config.option import Option
 from rig.core.calls import Call, JsonObject
 from rig.core.errors import RigError
-from rig.config.option import Option
 
 NO_FORM = "none"
 """No form: calls are made as in other methods (`--format`)."""

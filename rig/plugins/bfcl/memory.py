@@ -20,18 +20,18 @@ from typing import Any
 from rig.core.calls import Fault, FaultKind, JsonObject, Verdict
 from rig.core.documents import Foreign, Many, parsed
 from rig.core.errors import RigError
+from rig.core.metrics import Declaration, Metric, Part, Score
+from rig.core.models import Message, Prediction, ReplyMessage, Request, StepKey, UserMessage
+from rig.core.paths import real
+from rig.core.tasks import ASSISTANT, ExpectedTurn, PlayedTurn, Task
 from rig.methods.base import Loaded, Method, Option
+from rig.methods.scripted import replied
 from rig.plugins.bfcl.checker import standard
 from rig.plugins.bfcl.data import ANSWERS, EntryFunction, Words, declared_in, lines, tools_of
 from rig.plugins.bfcl.data import BfclSettings as Naming
 from rig.plugins.bfcl.memory_classes import backend
 from rig.plugins.bfcl.turn_entries import DOCUMENTATION, Instances
 from rig.plugins.bfcl.turns import Calling, MultiTurnSetup
-from rig.methods.scripted import replied
-from rig.core.metrics import Declaration, Metric, Part, Score
-from rig.core.models import Message, Prediction, ReplyMessage, Request, StepKey, UserMessage
-from rig.core.paths import real
-from rig.core.tasks import ASSISTANT, ExpectedTurn, PlayedTurn, Task
 
 BACKENDS = ("kv", "rec_sum", "vector")
 """Memories of entries under keys, of one text, and of texts that are found by meaning."""

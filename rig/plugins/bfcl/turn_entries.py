@@ -20,10 +20,10 @@ from pydantic import Field
 from rig.core.calls import Call, ExecutedCall, JsonObject, Outcome
 from rig.core.documents import Foreign, Many, parsed
 from rig.core.errors import RigError
-from rig.plugins.bfcl.data import ANSWERS, EntryFunction, Words, declared_in, files, lines
-from rig.methods.defects import PublicTask
 from rig.core.paths import real
 from rig.core.tasks import ExpectedTurn
+from rig.methods.defects import PublicTask
+from rig.plugins.bfcl.data import ANSWERS, EntryFunction, Words, declared_in, files, lines
 from rig.world.functions import loaded, standing_in
 
 CATEGORIES = tuple(f"multi_turn_{name}" for name in ("base", "miss_func", "miss_param", "long_context"))

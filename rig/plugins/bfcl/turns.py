@@ -16,16 +16,16 @@ from rig.core.calls import Call, ExecutedCall, Fault, FaultKind, JsonObject, Out
 from rig.core.errors import ErrorKind, RigError
 from rig.core.events import Rejudged
 from rig.core.files import read_bytes
+from rig.core.metrics import Part, Score
+from rig.core.models import Prediction, Request
+from rig.core.tasks import PlayedTurn
 from rig.methods.base import Method, Option
+from rig.methods.episode import Episode
+from rig.methods.scripted import called, replied
 from rig.plugins.bfcl import turn_entries as data
 from rig.plugins.bfcl.data import BfclSettings, files, opening, tools_of
 from rig.plugins.bfcl.method import BfclMethod, BfclSetup, counts_of, rates
 from rig.plugins.bfcl.turn_entries import FILES, Instances, MultiTurnEntry
-from rig.methods.episode import Episode
-from rig.methods.scripted import called, replied
-from rig.core.metrics import Part, Score
-from rig.core.models import Prediction, Request
-from rig.core.tasks import PlayedTurn
 
 MOST_STEPS = 20
 """The most messages with calls in a turn. One more ends the entry."""

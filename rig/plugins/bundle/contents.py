@@ -10,8 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from rig import __version__
-from rig.plugins.bundle import site
 from rig.core.budget import parse_json
+from rig.core.calls import JsonObject
+from rig.core.errors import RigError
+from rig.core.files import json_text, put_in_place, temporary_folder
+from rig.core.paths import CHECKOUT, real
+from rig.plugins.bundle import site
 from rig.plugins.bundle.archive import (
     SUFFIXES,
     Digest,
@@ -25,15 +29,11 @@ from rig.plugins.bundle.archive import (
 )
 from rig.plugins.bundle.built import built_for
 from rig.plugins.bundle.wheels import Wheel, wheels
-from rig.core.calls import JsonObject
 from rig.plugins.llama.files.adapters import inspect_adapter
 from rig.plugins.llama.files.fetch import run_pip
 from rig.plugins.llama.files.registry import load_registry, resolve
-from rig.core.errors import RigError
-from rig.core.files import json_text, put_in_place, temporary_folder
-from rig.core.paths import CHECKOUT, real
-from rig.world.folder import holds_toolbox
 from rig.plugins.mcp.servers import holds_servers
+from rig.world.folder import holds_toolbox
 
 TOP = "rig-bundle"
 """The folder in a bundle that contains everything."""

@@ -12,10 +12,10 @@ from rig import __version__
 from rig.cli.options import AS_JSON, complete_model_files
 from rig.cli.output import ProgressLine, print_json, say
 from rig.cli.verbs import HELP_NAMES, Verbs, argument, option, verb
-from rig.show.texts import file_size
 from rig.core.errors import RigError
 from rig.core.files import write
 from rig.core.paths import expanded
+from rig.show.texts import file_size
 
 
 @verb(Verbs, invoke_without_command=True)

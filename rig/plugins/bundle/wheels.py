@@ -23,9 +23,9 @@ from packaging.utils import canonicalize_name
 
 from rig import DISTRIBUTION
 from rig.core.budget import parse_json, parse_toml
-from rig.plugins.bundle.archive import blocks_of, copied
 from rig.core.errors import RigError
 from rig.core.paths import CHECKOUT
+from rig.plugins.bundle.archive import blocks_of, copied
 
 ROOTS = (DISTRIBUTION, "pip")
 """What is installed on the other machine, and what installs it there."""

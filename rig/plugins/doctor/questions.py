@@ -11,11 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from rig.plugins import llama
 from rig.core.calls import Call, Json, JsonObject
-from rig.plugins.llama.core.settings import EngineSettings
-from rig.plugins.llama.files.registry import ResolvedModel
-from rig.plugins.llama.formats.leaks import broken
 from rig.core.errors import ErrorKind
 from rig.core.models import (
     BROKEN,
@@ -30,6 +26,10 @@ from rig.core.models import (
     ToolDoc,
     UserMessage,
 )
+from rig.plugins import llama
+from rig.plugins.llama.core.settings import EngineSettings
+from rig.plugins.llama.files.registry import ResolvedModel
+from rig.plugins.llama.formats.leaks import broken
 
 INSTRUCTIONS = "You are a helpful assistant."
 MOST_TOKENS = 128

@@ -20,9 +20,9 @@ from rig import DISTRIBUTION, __version__
 from rig.cli.options import AS_JSON, Network, complete_model_files, json_option, runs_option
 from rig.cli.output import print_json, say
 from rig.cli.verbs import Verbs, argument, option, verb
-from rig.show.texts import file_size, read_so_far
 from rig.core.errors import RigError, counted
 from rig.core.paths import CHECKOUT, WORLD_DATABASE, WORLD_SEED, models_directory
+from rig.show.texts import file_size, read_so_far
 
 _WORLD_TABLES = (
     *("users", "alarms", "events", "emails", "messages", "reminders", "weather"),
@@ -126,9 +126,9 @@ def _server(url: str) -> Iterator[Symptom]:
 def _file(name: str) -> Iterator[Symptom]:
     """Ask a model five questions, and yield a line for each on what it does with tools."""
     # Imported here, because the engine takes a moment to load.
-    from rig.show.lines import PassingLine
-    from rig.plugins.llama.files.registry import resolve
     from rig.plugins.doctor.questions import QUESTIONS, ask
+    from rig.plugins.llama.files.registry import resolve
+    from rig.show.lines import PassingLine
 
     model, passing, asked, is_advised = resolve(name), PassingLine(), 0, False
 

@@ -2,6 +2,13 @@
 
 from rig.core.registry import Registry
 
+REQUIRES = (
+    "autode",
+    "stress",
+    "tooltalk",
+    "tooltalk_tools",
+)
+
 
 def register(registry: Registry) -> None:
     """Offer the method (`rig.plugins`)."""

@@ -7,16 +7,16 @@ from datetime import datetime
 
 from rig.core import times
 from rig.core.calls import Call, ExecutedCall, Fault, FaultKind, Json, Verdict
-from rig.plugins.dynamic.script import LiveTask
-from rig.plugins.dynamic.talk import DynamicSettings, LiveTalk
-from rig.plugins.tooltalk.scoring import INCORRECT_ACTIONS
-from rig.plugins.tooltalk.setup import replay
 from rig.core.metrics import Counts, Declaration, Metric, NamedCount, Part, Score
 from rig.core.models import CallMessage, ReplyMessage
+from rig.core.tasks import PlayedTurn
+from rig.plugins.dynamic.script import LiveTask
+from rig.plugins.dynamic.talk import DynamicSettings, LiveTalk
+from rig.plugins.stress.dial import Presentation
+from rig.plugins.tooltalk.scoring import INCORRECT_ACTIONS
+from rig.plugins.tooltalk.setup import replay
 from rig.scoring import Grader
 from rig.scoring.seen import leaves
-from rig.plugins.stress.dial import Presentation
-from rig.core.tasks import PlayedTurn
 from rig.world.diff import Differences
 from rig.world.toolbox import Simulator, is_declared
 from rig.world.world import Snapshot

@@ -11,22 +11,22 @@ from typing import Any, Self
 
 from rig.core.calls import JsonObject, without_token
 from rig.core.errors import RigError
-from rig.plugins.autode.talk import DONE, THE_USER
+from rig.core.metrics import Score
+from rig.core.models import CallMessage, Message, Model, Prediction, Request, UserMessage
+from rig.core.tasks import ASSISTANT, PlayedTurn, Step
 from rig.methods.base import Grading, Method, Option
+from rig.methods.episode import Asking
+from rig.methods.scripted import Oracle, called, failures, replied
+from rig.plugins.autode.talk import DONE, THE_USER
 from rig.plugins.dynamic.judgement import DECLARATION, VERSION, judge
 from rig.plugins.dynamic.script import LiveTask, LiveUser
 from rig.plugins.dynamic.talk import DynamicSettings, LiveTalk, as_heard, opening
-from rig.methods.episode import Asking
-from rig.methods.scripted import Oracle, called, failures, replied
 from rig.plugins.tooltalk.conversations import load_directory, parse_conversation
 from rig.plugins.tooltalk.method import METHOD as TOOLTALK
 from rig.plugins.tooltalk.method import MatchedEpisode
 from rig.plugins.tooltalk.prompt import begun, presented
 from rig.plugins.tooltalk.setup import WorldSetup
-from rig.core.metrics import Score
-from rig.core.models import CallMessage, Message, Model, Prediction, Request, UserMessage
 from rig.scoring.matching import ANY_WAY
-from rig.core.tasks import ASSISTANT, PlayedTurn, Step
 from rig.world.world import Snapshot
 
 

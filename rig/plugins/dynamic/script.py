@@ -11,6 +11,7 @@ from functools import cache
 from typing import NamedTuple
 
 from rig.core.calls import CallPlace, ExecutedCall, Json, JsonObject
+from rig.core.tasks import ExpectedTurn, Task
 from rig.plugins.autode import questions
 from rig.plugins.autode.questions import Alike
 from rig.plugins.autode.scenarios import ApiDocument, Kind, Parameter
@@ -18,10 +19,9 @@ from rig.plugins.autode.scripted_user import ScriptedUser, as_text
 from rig.plugins.autode.talk import DONE
 from rig.plugins.tooltalk.conversations import Conversation
 from rig.plugins.tooltalk.scoring import name_truths
-from rig.scoring.seen import Seen
-from rig.core.tasks import ExpectedTurn, Task
-from rig.world.toolbox import Toolbox
 from rig.plugins.tooltalk_tools import TOOLTALK
+from rig.scoring.seen import Seen
+from rig.world.toolbox import Toolbox
 
 
 @dataclass(frozen=True, slots=True)

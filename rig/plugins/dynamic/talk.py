@@ -8,15 +8,15 @@ from typing import Literal, TypeAlias
 
 from rig.core.calls import JsonObject
 from rig.core.errors import MACHINE, ErrorKind
-from rig.plugins.autode.talk import DONE, THE_USER
+from rig.core.metrics import Declaration
+from rig.core.models import Message, ReplyMessage, Request, StepKey, UserMessage
+from rig.core.tasks import ASSISTANT, PlayedTurn, Step
 from rig.methods.base import HarderSettings
+from rig.plugins.autode.talk import DONE, THE_USER
 from rig.plugins.dynamic.script import LiveTask, lines, script
 from rig.plugins.tooltalk import prompt as tooltalk
 from rig.plugins.tooltalk.conversations import Conversation
 from rig.plugins.tooltalk.prompt import call_message
-from rig.core.metrics import Declaration
-from rig.core.models import Message, ReplyMessage, Request, StepKey, UserMessage
-from rig.core.tasks import ASSISTANT, PlayedTurn, Step
 
 USER_INSTRUCTIONS = f"""\
 You are a person who talks to an assistant. Each message you read is from the assistant; answer as the user.

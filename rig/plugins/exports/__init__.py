@@ -13,6 +13,12 @@ from urllib.parse import quote
 from rig.core.errors import RigError, did_you_mean
 from rig.core.registry import Registry
 
+REQUIRES = (
+    "judging",
+    "report",
+    "rescore",
+)
+
 if TYPE_CHECKING:
     from rig.store import Runs, StoredRun
 
@@ -69,6 +75,24 @@ def file_name(text: str) -> str:
 
 def register(registry: Registry) -> None:
     """Register rig's own exports."""
+    registry.verbs.later(
+        "gate",
+        "rig.plugins.exports.gate_verb:command",
+        does="Pass or fail a pipeline by a policy of conditions.",
+        group="Results",
+    )
+    registry.verbs.later(
+        "export",
+        "rig.plugins.exports.verbs:export",
+        does="Export a run as rows, or as files for other tools.",
+        group="Results",
+    )
+    registry.verbs.later(
+        "import",
+        "rig.plugins.exports.verbs:import_",
+        does="Import runs of another store, or results of another tool.",
+        group="Results",
+    )
     registry.exports.later("inspect", "rig.plugins.exports.inspect_log:EXPORT")
     registry.exports.later("junit", "rig.plugins.exports.pipelines:JUNIT")
     registry.exports.later("github", "rig.plugins.exports.pipelines:GITHUB")

@@ -10,16 +10,16 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
-from rig.core.calls import JsonObject
 from rig.compare.arms import ComparisonOptions, choose, metric_named, pick_baseline
 from rig.compare.compare import compare_chosen
 from rig.compare.findings import ArmResult, Comparison
 from rig.compare.verdict import Decision
-from rig.show.compare import with_interval
-from rig.show.summary import contention_notes
+from rig.core.calls import JsonObject
 from rig.core.errors import MACHINE, ErrorKind, RigError, counted, meant
 from rig.core.files import read_toml
 from rig.core.metrics import UNPLAYED, Metric, if_right
+from rig.show.compare import with_interval
+from rig.show.summary import contention_notes
 from rig.stats import estimates
 from rig.store import Runs
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from rig.cli.options import AS_JSON, GRADED_BY, STORE, complete_runs
 from rig.cli.output import print_json, say
 from rig.cli.verbs import argument, option, verb
-from rig.show.table import inert, markdown, one_line
 from rig.core.errors import RigError, counted
 from rig.core.files import HALVES, write
+from rig.show.table import inert, markdown, one_line
 
 if TYPE_CHECKING:
-    from rig.plugins.exports.pipelines import Kind, TestCase
     from rig.plugins.exports.gate import ConditionResult, GateResult
+    from rig.plugins.exports.pipelines import Kind, TestCase
 
 _SUMMARY = "GITHUB_STEP_SUMMARY"
 _MARKS = {"passes": "✅", "worse": "❌", "cannot tell": "⚠️"}
@@ -59,8 +59,8 @@ def command(
       metric = "decode_rate"
       min_ratio = 0.9             # times the baseline's
     """  # noqa: D301 - for click
-    from rig.plugins.exports.pipelines import junit_xml
     from rig.plugins.exports.gate import Policy, judge
+    from rig.plugins.exports.pipelines import junit_xml
     from rig.store import Runs
 
     conditions = Policy.read(policy)
@@ -119,8 +119,8 @@ def _verdict(result: GateResult) -> str:
 def _case(judged: ConditionResult) -> TestCase:
     """Return a condition as a test case: failed if the gate fails by it, skipped if it stays open."""
     from rig.compare.verdict import Decision
-    from rig.plugins.exports.pipelines import TestCase
     from rig.plugins.exports.gate import word
+    from rig.plugins.exports.pipelines import TestCase
 
     kind: Kind = "failure" if judged.counts and judged.decision is Decision.WORSE else ""
     kind = "skipped" if judged.decision is Decision.CANNOT_TELL else kind

@@ -13,12 +13,12 @@ from rig import __version__
 from rig.core.calls import JsonObject, without_token
 from rig.core.errors import RigError
 from rig.core.events import Speed
-from rig.plugins.exports import Export, ExportSource, file_name
 from rig.core.files import json_text
 from rig.core.metrics import UNPLAYED, Counts, Declaration, total
 from rig.core.models import Usage
-from rig.store import StoredArm, Transcript
 from rig.core.tasks import Step
+from rig.plugins.exports import Export, ExportSource, file_name
+from rig.store import StoredArm, Transcript
 
 VERSION = 2
 """The version of the format. inspect's reader refuses versions that are later than its own."""

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple, TypeAlias
 from xml.sax.saxutils import escape, quoteattr
 
-from rig.show.texts import clip, printable
 from rig.core.errors import MACHINE
 from rig.plugins.exports import Export, ExportSource
-from rig.plugins.report import gather, render
+from rig.plugins.report.render import gather, render
+from rig.show.texts import clip, printable
 
 Kind: TypeAlias = Literal["", "failure", "error", "skipped"]
 

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, cast, get_args
 
 import click
 
-from rig.core import registry
 from rig.cli.options import AS_JSON, NAME, RUN, STORE, WRITTEN_STORE, json_option
 from rig.cli.output import print_json, printable, say
 from rig.cli.verbs import argument, option, verb
-from rig.show.texts import out_of
+from rig.core import registry
 from rig.core.errors import RigError, counted, meant
 from rig.core.files import filling, writing
+from rig.show.texts import out_of
 from rig.store import EXPORTED_VIEWS
 
 if TYPE_CHECKING:
-    from rig.plugins.exports import Export, ExportSource
     from rig.methods.paper import Paper
+    from rig.plugins.exports import Export, ExportSource
     from rig.plugins.rescore.flat import FlatFormat
     from rig.store import Runs, StoredRun
 
@@ -128,8 +128,8 @@ def _export_to(export: Export, source: ExportSource, output: Path | None, *, as_
 
 def _export_files(store: Path, run: StoredRun, form: str, output: Path) -> Sequence[Path]:
     """Write a run as the files of a paper or a method."""
-    from rig.plugins.judging.stored import finished
     from rig.methods import paper
+    from rig.plugins.judging.stored import finished
     from rig.plugins.rescore.setups import setup_of
     from rig.plugins.rescore.stored import export_run
 

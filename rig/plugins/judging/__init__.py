@@ -4,6 +4,11 @@ from typing import Any, Literal, TypeAlias
 
 from rig.core.registry import Registry, registered
 
+REQUIRES = (
+    "rescore",
+    "solutions",
+)
+
 PASS, WIN = "judge-pass", "judge-win"
 """The names of the two methods."""
 DEFAULT = "default"
@@ -18,7 +23,18 @@ Orders: TypeAlias = Literal["both", "one"]
 
 def register(registry: Registry) -> None:
     """Offer judging as two methods."""
-    registry.methods.later(PASS, "rig.plugins.judging.method:PASSES", roles=("judge",), explained=(), shipped=())
+    registry.verbs.later(
+        "judge", "rig.plugins.judging.verb:command", does="Let a model judge whole answers.", group="Results"
+    )
+    registry.verbs.later(
+        "leaderboard",
+        "rig.plugins.judging.ranking_verb:rank",
+        does="Rank the models of all runs on a suite.",
+        group="Results",
+    )
+    registry.methods.later(
+        PASS, "rig.plugins.judging.method:PASSES", roles=("judge",), explained=(), shipped=()
+    )
     registry.methods.later(WIN, "rig.plugins.judging.method:WINS", roles=("judge",), explained=(), shipped=())
 
 

@@ -28,13 +28,13 @@ from rig.core import files
 from rig.core.calls import ByName, Json, JsonObject
 from rig.core.documents import Foreign, Many, parsed
 from rig.core.errors import RigError
-from rig.plugins.judging.stored import position_bias, read_votes, share
 from rig.core.metrics import Remark
 from rig.core.paths import CONVERSATIONS
-from rig.stats import Estimate, rates
-from rig.plugins.solutions.judgements import Judgement, parse
-from rig.store import Runs, RunWriter, StoredRun
 from rig.core.tasks import require_unique
+from rig.plugins.judging.stored import position_bias, read_votes, share
+from rig.plugins.solutions.judgements import Judgement, parse
+from rig.stats import Estimate, rates
+from rig.store import Runs, RunWriter, StoredRun
 
 SUITE = "labels"
 """The name of the suite in a run of labels."""

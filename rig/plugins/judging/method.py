@@ -13,18 +13,18 @@ from typing import Any, get_args
 from rig.core.calls import ExecutedCall, JsonObject, Outcome
 from rig.core.errors import ErrorKind, RigError
 from rig.core.events import Notice, PredictionMade, Where
+from rig.core.metrics import Score
+from rig.core.models import Model, Prediction, Request, StepKey, Usage
+from rig.core.tasks import PlayedTurn, Step
+from rig.methods.base import Grading, Method, Option, Setup
+from rig.methods.episode import Ask, Asking, Episode
+from rig.methods.scripted import Scripted, failed
 from rig.plugins.judging import DEFAULT, Orders, ReasonPlace, toolbench_paper, voting
 from rig.plugins.judging.evaluators import Evaluator, find
 from rig.plugins.judging.questions import Cut, Question, fit, read, request
 from rig.plugins.judging.voting import SIDE_ORDERS, Result, Verdict, Voting, vote_on_answer, vote_on_pair
-from rig.methods.base import Grading, Method, Option, Setup
-from rig.methods.episode import Ask, Asking, Episode
-from rig.methods.scripted import Scripted, failed
-from rig.core.metrics import Score
-from rig.core.models import Model, Prediction, Request, StepKey, Usage
 from rig.plugins.solutions.judgements import Judgement, judgements_of, parse_judgement
 from rig.plugins.solutions.rules import DEFAULTS, VoteRules
-from rig.core.tasks import PlayedTurn, Step
 
 JUDGE = "judge"
 """The role that judges."""

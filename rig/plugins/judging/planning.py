@@ -7,19 +7,19 @@ from typing import Any
 
 from rig import methods
 from rig.core.errors import RigError
+from rig.core.tasks import require_unique
 from rig.plugins.judging import PASS, WIN, toolbench_paper
 from rig.plugins.judging.calibration import SUITE, remark_on
 from rig.plugins.judging.evaluators import Evaluator, find
 from rig.plugins.judging.method import NOBODY
 from rig.plugins.judging.questions import Question, variations
 from rig.plugins.judging.stored import judgements_of_run, read_votes
-from rig.running.plan import Plan
-from rig.running.planning import Options, plan_tasks
 from rig.plugins.solutions.judgements import AnswerStatus, Judgement, ModelAnswers, judgements_of
 from rig.plugins.solutions.rules import SEED, Shape
 from rig.plugins.solutions.solution import Solution
+from rig.running.plan import Plan
+from rig.running.planning import Options, plan_tasks
 from rig.store import Runs
-from rig.core.tasks import require_unique
 
 VOTES = {PASS: 3, WIN: 1}
 """How many votes are cast by default."""

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from rig.core.calls import Json, JsonObject
+from rig.core.models import Request, StepKey, ToolDoc, UserMessage
 from rig.plugins.judging import ReasonPlace
 from rig.plugins.judging.evaluators import JudgeFunction
-from rig.core.models import Request, StepKey, ToolDoc, UserMessage
 from rig.plugins.solutions.solution import FINISH, Node, Solution, readable
 
 REASON = "reason"

@@ -16,13 +16,13 @@ from rig.core.calls import ByName, JsonObject
 from rig.core.errors import RigError
 from rig.plugins.judging import toolbench_paper
 from rig.plugins.judging.method import JudgeSettings, JudgingSetup
-from rig.stats import Estimate, Vector, interval, mean_interval
 from rig.plugins.rescore.setups import settings_of, setup_of
 from rig.plugins.solutions import judgements
 from rig.plugins.solutions.judgements import Judgement, Results, Vote
 from rig.plugins.solutions.rules import VoteRules
 from rig.plugins.solutions.setup import SolutionSetup
 from rig.plugins.solutions.solution import Finished, Solution, solution_of, tree_of
+from rig.stats import Estimate, Vector, interval, mean_interval
 from rig.store import Runs, StoredRun
 
 

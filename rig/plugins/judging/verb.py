@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rig import show
-from rig.core import files
 from rig.cli import options as shared
 from rig.cli import run
 from rig.cli.options import Grouped, complete_runs, table_options
 from rig.cli.output import print_json, print_table, say, terminal_width
 from rig.cli.verbs import Verbs, argument, option, verb
+from rig.core import files
 from rig.core.errors import RigError, counted
 from rig.plugins.judging import DEFAULT, PASS, WIN, Orders, ReasonPlace
 from rig.plugins.solutions.rules import DEFAULTS, SEED, Shape, Ties, Unsolvable, Unsure
@@ -114,10 +114,10 @@ def answers(
     two answers is better. Votes are stored as a run, so you can watch them and continue with --resume. `rig
     judge calibrate` measures how far you can trust a judge.
     """
-    from rig.show.summary import summary, whereabouts
     from rig.plugins.judging.planning import plan_judging
     from rig.plugins.judging.stored import write_results
     from rig.running.planning import plan_resume
+    from rig.show.summary import summary, whereabouts
 
     if resuming.resume is not None:
         if places:
@@ -164,11 +164,11 @@ def calibrate(
     happened in the world and by the facts that the answers name. From then on, every result of this judge in
     this run store says how well it did here.
     """
-    from rig.show.compare import estimate
     from rig.plugins.judging import calibration
     from rig.plugins.judging.calibration import OURS, load_labels
     from rig.plugins.judging.evaluators import find
     from rig.plugins.judging.planning import VOTES, JudgingRequest, can_judge, plan_votes
+    from rig.show.compare import estimate
 
     labelled = load_labels(labels or OURS, votes or VOTES[PASS], pair_votes or VOTES[WIN])
     how = find(evaluator)
@@ -230,7 +230,14 @@ def rates(
     others, and asks no judge again.
     """
     from rig.plugins.judging import toolbench_paper
-    from rig.plugins.judging.stored import WinRates, pass_rates, rates_of, read_votes, win_rates, write_results
+    from rig.plugins.judging.stored import (
+        WinRates,
+        pass_rates,
+        rates_of,
+        read_votes,
+        win_rates,
+        write_results,
+    )
     from rig.plugins.solutions.rules import UPSTREAM
     from rig.store import Runs
 
@@ -270,8 +277,8 @@ _WIN = ("answers of", "against", "queries", "win", "tie", "lose", "win + tie/2",
 
 
 def _row(rates: PassRates | WinRates) -> list[str]:
-    from rig.show.compare import estimate
     from rig.plugins.judging.stored import WinRates
+    from rig.show.compare import estimate
 
     if isinstance(rates, WinRates):
         values = (rates.win, rates.tie, rates.lose, rates.win_half, rates.position_bias)

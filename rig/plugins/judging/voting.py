@@ -12,13 +12,20 @@ from statistics import fmean, pvariance
 from typing import Literal, NamedTuple, TypeAlias, TypeVar, cast, get_args
 
 from rig.core.calls import JsonObject
+from rig.core.metrics import TASKS, Counts, Declaration, Metric, NamedCount, Part, Score
+from rig.core.tasks import PlayedTurn
 from rig.plugins.judging.evaluators import RULES, Evaluator
 from rig.plugins.judging.questions import REASON, Cut, Question, answer_json, details_json, task_json
-from rig.core.metrics import TASKS, Counts, Declaration, Metric, NamedCount, Part, Score
 from rig.plugins.solutions.judgements import AnswerStatus, Judgement, TaskStatus, Vote, tally
 from rig.plugins.solutions.rules import VoteRules
-from rig.plugins.solutions.solution import Solution, detail_score, keyword_pass, readable, score_of, without_judge
-from rig.core.tasks import PlayedTurn
+from rig.plugins.solutions.solution import (
+    Solution,
+    detail_score,
+    keyword_pass,
+    readable,
+    score_of,
+    without_judge,
+)
 
 MOST_FINAL = 1000
 """Characters of a final answer that are compared with another one."""

@@ -41,6 +41,24 @@ _FAMILIES = (
 
 def register(registry: Registry) -> None:
     """Offer rig's own answer formats, its presets of families, and models as readers (`rig.plugins`)."""
+    registry.verbs.later(
+        "history",
+        "rig.plugins.llama.verbs.history:history_of_model",
+        does="Show every run of one model file, over time.",
+        group="Results",
+    )
+    registry.verbs.later(
+        "models",
+        "rig.plugins.llama.verbs.models:command",
+        does="List, inspect, fetch, verify, quantize, merge and tune models.",
+        group="Models, tools and conversations",
+    )
+    registry.verbs.later(
+        "bench",
+        "rig.plugins.llama.verbs.bench:command",
+        does="Measure the engine; needs a checkout of rig.",
+        group="This machine",
+    )
     registry.schemes.later("file", "rig.plugins.llama.scheme:FILES", marker="", is_place=False)
     registry.readers.later("gguf", "rig.plugins.llama.teacher:GgufReader")
     registry.formats.later("rig", "rig.plugins.llama.formats.base:RigFormat")

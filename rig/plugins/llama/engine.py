@@ -7,6 +7,9 @@ from functools import cached_property
 from typing import Any
 
 from rig.core.calls import Json
+from rig.core.errors import ErrorKind, RigError
+from rig.core.models import Memory, Model, Notify, OnPiece, OnRead, Piece, Prediction, Request, unheard
+from rig.core.paths import cache_directory
 from rig.plugins.llama.core.llama import Chunk, DecodeError, LlamaContext
 from rig.plugins.llama.core.settings import EngineSettings, Sampling
 from rig.plugins.llama.core.template import ChatTemplate, TemplateError
@@ -22,9 +25,6 @@ from rig.plugins.llama.grammar import make_grammar
 from rig.plugins.llama.grammar.language import Constraint, ConstraintError, FreeGrammar
 from rig.plugins.llama.memory.fit import LoadedModel
 from rig.plugins.llama.prompt import PromptBuilder
-from rig.core.errors import ErrorKind, RigError
-from rig.core.models import Memory, Model, Notify, OnPiece, OnRead, Piece, Prediction, Request, unheard
-from rig.core.paths import cache_directory
 
 PREFILL_PIECE = 128
 """The most prompt tokens in one batch while several steps are under way."""

@@ -6,8 +6,12 @@ from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 
+from rig.config.engine import AUTO, DRAFTS, assignments
+from rig.config.options import engine_fingerprint
 from rig.core import registry
 from rig.core.calls import JsonObject
+from rig.core.errors import RigError
+from rig.core.models import Notify
 from rig.plugins.llama import grammar
 from rig.plugins.llama.core import llama
 from rig.plugins.llama.core.llama import LlamaModel
@@ -25,10 +29,6 @@ from rig.plugins.llama.formats.probe import check_variables
 from rig.plugins.llama.memory.fit import LoadedModel, load_here
 from rig.plugins.llama.memory.weights import check_loads
 from rig.plugins.llama.prompt import PromptBuilder
-from rig.config.engine import AUTO, DRAFTS, assignments
-from rig.core.errors import RigError
-from rig.core.models import Notify
-from rig.config.options import engine_fingerprint
 
 _STEP = 1024
 """An automatic context size is rounded up to a multiple of this many tokens."""

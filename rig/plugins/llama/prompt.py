@@ -15,11 +15,11 @@ from dataclasses import replace
 from functools import lru_cache
 
 from rig.core.calls import Json
+from rig.core.models import Request
 from rig.plugins.llama.core.template import ChatMessage, ChatTemplate, Fragment, ToolCall
 from rig.plugins.llama.core.tokenizer import Segment, Tokenizer
 from rig.plugins.llama.decoding.cache import common
 from rig.plugins.llama.formats.base import AnswerFormat, Offer
-from rig.core.models import Request
 from rig.world.schemas import with_texts
 
 _START, _END = "\ue0f0", "\ue0f1"

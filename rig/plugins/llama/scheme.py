@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from rig.config.engine import EngineOptions
+from rig.config.schemes import ArmWeights, Loader, Scheme, Variant
+from rig.core.models import Request
 from rig.plugins import llama
 from rig.plugins.llama.core.settings import EngineSettings
-from rig.config.engine import EngineOptions
-from rig.core.models import Request
-from rig.config.schemes import ArmWeights, Loader, Scheme, Variant
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from rig.core.calls import Call, Json
+from rig.core.errors import RigError
+from rig.core.models import Notify, Request, StepKey, ToolDoc, UserMessage
 from rig.plugins.llama.core.assessment import Assessment, Choice, Kind
 from rig.plugins.llama.core.llama import Chunk, DecodeError
 from rig.plugins.llama.core.settings import EngineSettings
@@ -27,8 +29,6 @@ from rig.plugins.llama.files.registry import resolve
 from rig.plugins.llama.formats.base import Span
 from rig.plugins.llama.grammar.language import Constraint, ConstraintError, Language
 from rig.plugins.llama.loading import load
-from rig.core.errors import RigError
-from rig.core.models import Notify, Request, StepKey, ToolDoc, UserMessage
 
 _LONGEST_PIECE = 256
 
@@ -277,7 +277,7 @@ class Teacher:
         return Assessment(is_reply, tuple(choices), forced, len(prompt), computed)
 
     def _choice(self, token: AnswerToken, text: bytes, kind: Kind, values: Values) -> Choice:
-        """Score a token's choice in double precision; `rig.plugins.llama.core.assessment` agrees to about 1e-7."""
+        """Score a token's choice in double precision; `rig.plugins.llama.core.assessment` agrees to 1e-7."""
         assert token.allowed is not None
         exact = values.astype(np.float64)
         if np.isnan(exact).any():

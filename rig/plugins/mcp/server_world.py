@@ -17,20 +17,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
+from rig.config.options import Answers
 from rig.core import times
 from rig.core.budget import parse_json
 from rig.core.calls import Json, JsonObject
 from rig.core.folders import empty, open_folder
-from rig.config.options import Answers
 from rig.plugins.mcp import state
 from rig.plugins.mcp.cassette import NOT_RECORDED, Cassette, RecordedCall, Redact, normalized
 from rig.plugins.mcp.client import McpClient, McpServerFault, ServerListing
 from rig.plugins.mcp.isolation import confined, environment, program_of
+from rig.plugins.mcp.server_config import Server, own_path
+from rig.plugins.mcp.state import BESIDE, UNSEEN, Files, Manifest, PathState, StateFault
 from rig.world.listing import ToolDeclaration
 from rig.world.schemas import with_texts
-from rig.plugins.mcp.server_config import Server, own_path
 from rig.world.spec import ToolError, Unavailable
-from rig.plugins.mcp.state import BESIDE, UNSEEN, Files, Manifest, PathState, StateFault
 from rig.world.world import World, encode
 
 ROOT = "/state"

@@ -5,11 +5,22 @@ Verbs reach them through the registry (`rig.methods.paper`).
 
 from rig.core.registry import Registry
 
+REQUIRES = (
+    "autode",
+    "bfcl",
+    "solutions",
+    "tooltalk",
+)
+
 
 def register(registry: Registry) -> None:
     """Register the papers, and ToolBench's answers as a method that is never played."""
     registry.methods.later(
-        "toolbench", "rig.plugins.papers.toolbench.method:METHOD", roles=("assistant",), explained=(), shipped=()
+        "toolbench",
+        "rig.plugins.papers.toolbench.method:METHOD",
+        roles=("assistant",),
+        explained=(),
+        shipped=(),
     )
     registry.papers.later("tooltalk", "rig.plugins.papers.tooltalk:PAPER", methods=("tooltalk",))
     registry.papers.later("openai-chat", "rig.plugins.papers.openai_chat:PAPER", methods=())

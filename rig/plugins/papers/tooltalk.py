@@ -19,13 +19,13 @@ from typing import Any
 from rig.core.budget import parse_json
 from rig.core.calls import Call, ExecutedCall, Json, JsonObject, Outcome
 from rig.core.errors import ErrorKind, RigError
-from rig.methods.paper import Paper
-from rig.plugins.tooltalk.conversations import Conversation, load_conversation
-from rig.plugins.tooltalk.scoring import DECLARATION, ErrorType, name_callers
 from rig.core.metrics import TASKS, UNCLEAR
 from rig.core.models import Prediction
 from rig.core.tables import ArmScore, Row, Table
 from rig.core.tasks import PlayedTurn, Step
+from rig.methods.paper import Paper
+from rig.plugins.tooltalk.conversations import Conversation, load_conversation
+from rig.plugins.tooltalk.scoring import DECLARATION, ErrorType, name_callers
 from rig.world.toolbox import Toolbox
 
 _RATE_NAMES = ("success_rate", "precision", "recall", "incorrect_action_rate")

@@ -5,6 +5,11 @@ Importing this package does not import Ray or open any connection; the scheme an
 
 from rig.core.registry import Registry
 
+REQUIRES = (
+    "llama",
+    "served",
+)
+
 
 def register(registry: Registry) -> None:
     """Offer Ray as a place for models (`rig.plugins`)."""

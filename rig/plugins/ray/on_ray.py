@@ -23,13 +23,13 @@ from socket import create_connection
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
-from rig.plugins import llama
 from rig.core.calls import Json
-from rig.plugins.llama.files.caches import sha256_of
 from rig.core.errors import RigError, counted
 from rig.core.files import put_in_place, started_s, temporary_folder
 from rig.core.models import Model, Notify, Piece, Prediction, Request
 from rig.core.paths import cache_directory, models_directory
+from rig.plugins import llama
+from rig.plugins.llama.files.caches import sha256_of
 from rig.plugins.served.wire.address import is_loopback
 
 if TYPE_CHECKING:

@@ -5,12 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from rig.config.schemes import Loader, Scheme
 from rig.core.calls import Json
-from rig.plugins.ray import on_ray
-from rig.plugins.ray.on_ray import RayCluster, WorkerLost
 from rig.core.errors import RigError, counted
 from rig.core.models import Model, Notify, OnPiece, OnRead, PendingStep, Prediction, Request, unheard
-from rig.config.schemes import Loader, Scheme
+from rig.plugins.ray import on_ray
+from rig.plugins.ray.on_ray import RayCluster, WorkerLost
 
 
 class Ray(Scheme):

@@ -10,9 +10,9 @@ from rig.core import events
 from rig.core.events import Event, Where
 from rig.core.metrics import Counts
 from rig.core.models import Prediction, Usage
+from rig.core.tasks import PlayedTurn, Task
 from rig.running.stored_state import Totals, errors_of
 from rig.store import Cell, StoredArm, StoredRun, last_note
-from rig.core.tasks import PlayedTurn, Task
 
 _BATCH = 512
 """The tokens of a prompt that are read at once, unless a run says otherwise."""

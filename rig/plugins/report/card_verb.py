@@ -8,10 +8,10 @@ from typing import Literal, get_args
 
 import click
 
-from rig.core.calls import ByName, JsonObject
 from rig.cli.options import AS_JSON, GRADED_BY, STORE, complete_runs
 from rig.cli.output import form_of, print_json, printable, say
 from rig.cli.verbs import Verbs, argument, option, verb
+from rig.core.calls import ByName, JsonObject
 from rig.core.errors import RigError
 from rig.core.files import read_bytes, write
 

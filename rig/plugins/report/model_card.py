@@ -12,24 +12,24 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from rig.core.calls import Json, JsonObject
 from rig.compare.arms import ComparisonOptions, choose
 from rig.compare.compare import compare_chosen
 from rig.compare.findings import ArmPair, ArmResult, Comparison
-from rig.show.compare import estimate, sparkline, titled, with_interval
-from rig.show.summary import contention_notes
-from rig.show.table import inert, markdown
-from rig.show.texts import file_size, printable, rate
+from rig.core.calls import Json, JsonObject
 from rig.core.documents import to_yaml
-from rig.plugins.llama.files.registry import entry_of
 from rig.core.errors import RigError, counted
 from rig.core.files import json_text
 from rig.core.metrics import UNPLAYED, Counts, Metric
-from rig.stats import Estimate
+from rig.plugins.llama.files.registry import entry_of
 from rig.plugins.report import plots
 from rig.plugins.report.card_check import DIGEST, FORMAT, OF_METRIC, VERSION, digest_of, tasks_digest
 from rig.plugins.report.page import asset, environment
 from rig.running.command import command, models_of
+from rig.show.compare import estimate, sparkline, titled, with_interval
+from rig.show.summary import contention_notes
+from rig.show.table import inert, markdown
+from rig.show.texts import file_size, printable, rate
+from rig.stats import Estimate
 from rig.store import Runs, StoredRun
 
 _SPEEDS = ("prefill_rate", "decode_rate", "peak_memory", "peak_device_memory", "energy_j")

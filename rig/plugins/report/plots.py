@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
-from rig.core.budget import parse_json
-from rig.core.calls import JsonObject
 from rig.compare.findings import ArmResult, Comparison
 from rig.compare.verdict import VerdictKind
-from rig.show.table import distinct, one_line
+from rig.core.budget import parse_json
+from rig.core.calls import JsonObject
 from rig.core.metrics import TASKS, UNPLAYED, Metric
 from rig.core.paths import cache_directory
+from rig.show.table import distinct, one_line
 from rig.stats import Estimate
 from rig.store import Transcript
 

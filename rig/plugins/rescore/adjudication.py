@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 from rig.core.calls import Doubt, JsonObject
 from rig.core.events import Where
-from rig.methods.base import Setup
 from rig.core.models import Model, Request, StepKey, ToolDoc, UserMessage
+from rig.core.tasks import numbered
+from rig.methods.base import Setup
 from rig.plugins.rescore.setups import setup_of
 from rig.plugins.rescore.stored import Scored, scored_again
 from rig.scoring import Answer, add_answers, answers_file
 from rig.store import Runs, StoredRun
-from rig.core.tasks import numbered
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
 """Questions for people on whether two texts of a stored conversation mean the same."""
 
-from rig.show import signs
-from rig.show.texts import clip
+from rig.core.tasks import turn_number
 from rig.plugins.rescore.adjudication import Opinion, Unsettled
 from rig.plugins.text.judge import marked
-from rig.core.tasks import turn_number
+from rig.show import signs
+from rig.show.texts import clip
 
 _LONGEST = 2000
 """The most characters shown of one text."""

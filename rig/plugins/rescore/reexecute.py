@@ -10,10 +10,10 @@ from typing import Any
 
 from rig.core.calls import ExecutedCall, Json, JsonObject, StepPlace
 from rig.core.errors import RigError
+from rig.core.tasks import PlayedTurn, Task, turn_number
 from rig.methods.base import Setup
 from rig.plugins.rescore.setups import setup_of
 from rig.store import StoredRun, Transcript
-from rig.core.tasks import PlayedTurn, Task, turn_number
 from rig.world.diff import Effect as Effect
 from rig.world.diff import Effects as Effects
 

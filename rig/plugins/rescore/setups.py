@@ -5,16 +5,15 @@ from pathlib import Path
 from typing import Any
 
 from rig import methods
-from rig.core import opening
-from rig.core import registry
+from rig.core import opening, registry
 from rig.core.calls import StepPlace
 from rig.core.errors import RigError
 from rig.core.files import files_below
-from rig.methods.base import Method, Settings, Setup
-from rig.running.planning import Options, files_named
-from rig.plugins.solutions.solution import FINISH, GIVE_ANSWER
-from rig.store import StoredRun, Transcript
 from rig.core.tasks import NO_PATH, AnswerPath, Step
+from rig.methods.base import Method, Settings, Setup
+from rig.plugins.solutions.solution import FINISH, GIVE_ANSWER
+from rig.running.planning import Options, files_named
+from rig.store import StoredRun, Transcript
 
 
 def setup_of(run: StoredRun, answers: Path | None = None, **changes: Any) -> Setup:

@@ -12,15 +12,15 @@ from rig.core.calls import CallPlace, JsonObject
 from rig.core.errors import RigError
 from rig.core.events import Where
 from rig.core.files import filling, write, writing
+from rig.core.metrics import Declaration, Score
+from rig.core.tasks import PlayedTurn, Task, numbered
 from rig.methods import paper
 from rig.methods.base import Method, Setup
 from rig.methods.paper import RecordedRun
-from rig.core.metrics import Declaration, Score
 from rig.plugins.rescore.setups import folders_of, settings_of
 from rig.running.planning import Options
 from rig.store import GraderInfo, NewRun, Runs, RunWriter, StoredRun, check_writable
 from rig.store.importing import new_run_id
-from rig.core.tasks import PlayedTurn, Task, numbered
 
 
 @dataclass(frozen=True, slots=True)

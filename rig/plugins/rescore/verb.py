@@ -14,21 +14,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rig.core.budget import parse_json
-from rig.core.calls import ExecutedCall, JsonObject
 from rig.cli.options import AS_JSON, RUN, STORE, complete_runs, json_option, of_table
 from rig.cli.output import print_json, print_table, say
 from rig.cli.runs import print_scores
 from rig.cli.verbs import argument, option, verb
-from rig.show.texts import measured
+from rig.config.options import Mode
+from rig.core.budget import parse_json
+from rig.core.calls import ExecutedCall, JsonObject
 from rig.core.errors import RigError, counted
 from rig.core.files import json_text
 from rig.core.metrics import Counts, Declaration, total
-from rig.config.options import Mode
+from rig.show.texts import measured
 
 if TYPE_CHECKING:
-    from rig.methods.base import Method, Setup
     from rig.core.models import Model
+    from rig.methods.base import Method, Setup
     from rig.plugins.rescore.adjudication import Adjudication, Opinions
     from rig.plugins.rescore.stored import Scored
 
@@ -98,8 +98,8 @@ class ScoredGroup:
 
     def add(self, scored: Scored) -> None:
         """Add a conversation."""
-        from rig.show.steps import ended, errors_of
         from rig.plugins.rescore.reexecute import reexecute
+        from rig.show.steps import ended, errors_of
 
         counts, declaration = scored.score.counts, self.declaration
         self.counts = total((self.counts, counts))

@@ -11,6 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from rig.core.calls import ByName
+from rig.core.errors import RigError
+from rig.core.files import read_text
+from rig.core.models import Notify
 from rig.plugins.llama.core.llama import Chunk, DecodeError, LlamaContext
 from rig.plugins.llama.core.settings import EngineSettings
 from rig.plugins.llama.core.tokenizer import Tokenizer
@@ -18,9 +21,6 @@ from rig.plugins.llama.files.caches import sha256_of
 from rig.plugins.llama.files.info import inspect
 from rig.plugins.llama.files.registry import ResolvedModel
 from rig.plugins.llama.memory.fit import LoadedModel, load_here
-from rig.core.errors import RigError
-from rig.core.files import read_text
-from rig.core.models import Notify
 from rig.plugins.screen import divergence, logits_file
 from rig.plugins.screen.logits_file import LogitsFile
 from rig.plugins.screen.screening import OTHER_VOCABULARY, Progress, name_of

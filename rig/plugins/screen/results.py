@@ -9,10 +9,10 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from rig.core.calls import JsonObject
-from rig.plugins.llama.core.assessment import Assessment, Kind
 from rig.core.models import StepKey
-from rig.stats import Estimate, mean_interval
+from rig.plugins.llama.core.assessment import Assessment, Kind
 from rig.plugins.screen.divergence import DivergenceFigures, TokenDivergence, figures
+from rig.stats import Estimate, mean_interval
 from rig.store.records import made_from
 
 ALPHA = 0.05

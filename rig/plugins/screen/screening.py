@@ -10,19 +10,19 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from rig.core.calls import Call
 from rig.compare.leaks import leaks_of
+from rig.core.calls import Call
+from rig.core.errors import RigError, counted
+from rig.core.events import Where
+from rig.core.models import Model, Notify, Request, StepKey
+from rig.core.tasks import Task, turn_number
+from rig.methods.base import Method, Settings, Setup
+from rig.methods.episode import course
 from rig.plugins.llama.core.assessment import Assessment, Kind
 from rig.plugins.llama.core.settings import EngineSettings
 from rig.plugins.llama.files.registry import ResolvedModel
-from rig.core.errors import RigError, counted
-from rig.core.events import Where
-from rig.methods.base import Method, Settings, Setup
-from rig.methods.episode import course
-from rig.core.models import Model, Notify, Request, StepKey
 from rig.plugins.screen.divergence import log_softmax, token_divergence
 from rig.plugins.screen.results import ArmScreen, Screen, ScreenedStep, ScreenedToken
-from rig.core.tasks import Task, turn_number
 
 
 class TrueStep(NamedTuple):

@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 import scipy
 
-from rig.core.calls import ByName
 from rig.compare.arms import ChosenArm, choose, common_graders, read
+from rig.core.calls import ByName
 from rig.core.errors import RigError
 from rig.plugins.screen.results import ArmScreen, Screen, TurnKey, by_turn
 from rig.store import Runs

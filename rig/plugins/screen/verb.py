@@ -9,27 +9,27 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rig.core.calls import JsonObject
 from rig.cli import INTERRUPTED
 from rig.cli import options as shared
 from rig.cli.output import ProgressLine, print_json, say, say_failures, terminal_width
 from rig.cli.verbs import argument, option, verb
-from rig.show.table import Row, columns
-from rig.show.texts import UNKNOWN, clock_time, percent, with_interval
-from rig.core.errors import RigError, counted
-from rig.core.files import json_text, write
 from rig.config.option import MACHINE
 from rig.config.options import TABLE
+from rig.core.calls import JsonObject
+from rig.core.errors import RigError, counted
+from rig.core.files import json_text, write
 from rig.core.tasks import Part, Task, select
+from rig.show.table import Row, columns
+from rig.show.texts import UNKNOWN, clock_time, percent, with_interval
 
 if TYPE_CHECKING:
     from rig.methods.base import Method
-    from rig.running.planning import Options
     from rig.plugins.screen.corpus import Corpus, CorpusScreen
     from rig.plugins.screen.divergence import DivergenceFigures, Measure
     from rig.plugins.screen.results import ArmScreen, KindFigures, Screen
     from rig.plugins.screen.screening import Screening
     from rig.plugins.screen.validity import Validity
+    from rig.running.planning import Options
 
 _SEVERAL = {name: option for name, option in TABLE.items() if option.several and not option.listed}
 _VARIED = {name: option.place for name, option in _SEVERAL.items() if "screen" in option.verbs}
@@ -144,8 +144,8 @@ def corpus_of(options: JsonObject, text: Path | None) -> Corpus:
     from rig.plugins.llama.core.settings import EngineSettings
     from rig.plugins.llama.files.adapters import adapters_of
     from rig.plugins.llama.files.registry import resolve
-    from rig.running.planning import Options
     from rig.plugins.screen.corpus import Corpus
+    from rig.running.planning import Options
 
     for name in options:
         if name not in ("models", "lora", "limit") and TABLE[name].group != MACHINE:

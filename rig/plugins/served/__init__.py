@@ -11,6 +11,8 @@ from rig.core.errors import RigError
 from rig.core.models import Model, Notify
 from rig.core.registry import Registry, registered
 
+REQUIRES = ("llama",)
+
 if TYPE_CHECKING:
     from rig.plugins.llama.core.settings import EngineSettings
 

@@ -7,16 +7,16 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from rig.config.engine import LeakedCalls
 from rig.core.budget import parse_json
 from rig.core.calls import Call, Json, JsonObject, Outcome
+from rig.core.errors import ErrorKind
+from rig.core.models import Message, ToolDoc, Usage
 from rig.plugins.llama.core.template import ChatMessage, ToolCall
 from rig.plugins.llama.formats.base import CallChecker, Offer, Reading, declarations, json_text
 from rig.plugins.llama.formats.form import chat_messages, result_text
 from rig.plugins.llama.formats.leaks import LeakReader
 from rig.plugins.llama.formats.salvage import AnswerError, read_answer
-from rig.config.engine import LeakedCalls
-from rig.core.errors import ErrorKind
-from rig.core.models import Message, ToolDoc, Usage
 from rig.plugins.served.wire.events import END
 from rig.plugins.served.wire.faults import ServerFault
 

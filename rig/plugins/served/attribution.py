@@ -19,6 +19,8 @@ from scipy.special import log_softmax
 
 from rig.core.budget import parse_json
 from rig.core.calls import Json, JsonObject
+from rig.core.errors import SERVER, ErrorKind
+from rig.core.models import LEAKED, Model, Prediction, Request
 from rig.plugins.llama.core.llama import Chunk, DecodeError
 from rig.plugins.llama.core.template import TemplateError
 from rig.plugins.llama.decoding.cache import common
@@ -26,8 +28,6 @@ from rig.plugins.llama.decoding.drafting import read_prompt
 from rig.plugins.llama.engine import LlamaCppModel
 from rig.plugins.llama.formats.base import Reading
 from rig.plugins.llama.formats.salvage import AnswerError, read_answer
-from rig.core.errors import SERVER, ErrorKind
-from rig.core.models import LEAKED, Model, Prediction, Request
 from rig.plugins.served.answers import CALL, NO_CALLS
 from rig.plugins.served.dialects.base import ScoredToken
 from rig.plugins.served.model import ServedModel

@@ -9,15 +9,8 @@ from threading import Thread
 from time import monotonic, perf_counter, sleep
 from typing import Any, TypeAlias
 
-from rig.core.calls import Json, JsonObject
-from rig.plugins.llama.core.settings import DEFAULT_THOUGHTS, EngineSettings
-from rig.plugins.llama.core.template import ChatTemplate
-from rig.plugins.llama.files.sampling import sampling_for_server
-from rig.plugins.llama.formats import leaks
-from rig.plugins.llama.formats.base import AnswerFormat, PlainFormat, RigFormat, prediction
-from rig.plugins.llama.formats.probe import check_variables
-from rig.plugins.llama.prompt import conversation
 from rig.config.engine import assignments
+from rig.core.calls import Json, JsonObject
 from rig.core.errors import SERVER, ErrorKind, RigError, counted
 from rig.core.models import (
     Model,
@@ -32,6 +25,13 @@ from rig.core.models import (
     unheard,
 )
 from rig.core.registry import registered
+from rig.plugins.llama.core.settings import DEFAULT_THOUGHTS, EngineSettings
+from rig.plugins.llama.core.template import ChatTemplate
+from rig.plugins.llama.files.sampling import sampling_for_server
+from rig.plugins.llama.formats import leaks
+from rig.plugins.llama.formats.base import AnswerFormat, PlainFormat, RigFormat, prediction
+from rig.plugins.llama.formats.probe import check_variables
+from rig.plugins.llama.prompt import conversation
 from rig.plugins.served.answers import ServedFormat, StreamedAnswer
 from rig.plugins.served.dialects.base import Dialect, Identity
 from rig.plugins.served.wire.client import PAUSES_S, HttpClient, ServerFault, Unreachable

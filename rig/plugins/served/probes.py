@@ -9,10 +9,10 @@ from time import monotonic
 
 from rig.core.budget import parse_json
 from rig.core.calls import JsonObject
-from rig.plugins.llama.core.settings import EngineSettings
 from rig.core.errors import RigError
 from rig.core.models import Notify, Request, StepKey, ToolDoc, UserMessage
 from rig.core.registry import registered
+from rig.plugins.llama.core.settings import EngineSettings
 from rig.plugins.served.answers import CALL, StreamedAnswer
 from rig.plugins.served.dialects.base import Dialect
 from rig.plugins.served.model import ServedModel, identify

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from rig.config.engine import EngineOptions
+from rig.config.schemes import AGAIN, Loader, Scheme, Variant
+from rig.core.models import Request
 from rig.plugins import served
 from rig.plugins.llama.core.settings import EngineSettings
-from rig.config.engine import EngineOptions
-from rig.core.models import Request
-from rig.config.schemes import AGAIN, Loader, Scheme, Variant
 
 _OWN = (
     *("max_tokens", "thinking_tokens", "sampling", "temperature", "seed", "parallel", "format"),

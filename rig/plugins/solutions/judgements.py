@@ -17,9 +17,9 @@ from pydantic import Field
 from rig.core.calls import Json, JsonObject
 from rig.core.documents import Count, Foreign, Many, parsed
 from rig.core.errors import RigError
+from rig.core.tasks import ExpectedTurn, Task
 from rig.plugins.solutions.rules import VoteRules
 from rig.plugins.solutions.solution import Node, Solution
-from rig.core.tasks import ExpectedTurn, Task
 
 AnswerStatus: TypeAlias = Literal["Solved", "Unsure", "Unsolved"]
 TaskStatus: TypeAlias = Literal["Solvable", "Unsure", "Unsolvable"]

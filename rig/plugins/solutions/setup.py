@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from rig.plugins.solutions.solution import Searched, Solution
 from rig.core.tasks import PlayedTurn
+from rig.plugins.solutions.solution import Searched, Solution
 
 
 class SolutionSetup:

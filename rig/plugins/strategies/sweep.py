@@ -10,18 +10,18 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
-from rig.core.errors import RigError
-from rig.core.events import EvidenceMoved, Where
-from rig.stats.levels import curves_of, level_name
-from rig.core.metrics import Counts, Remark
 from rig.config.option import Option
 from rig.config.options import TABLE
-from rig.stats.breaking import Bisection, Break, BreakTest, Outcomes, differences
-from rig.stats.sequential import Finding, OutcomeBounds
+from rig.core.errors import RigError
+from rig.core.events import EvidenceMoved, Where
+from rig.core.metrics import Counts, Remark
+from rig.plugins.strategies.until import ROUNDS, Deciding
 from rig.running.plan import Arm, Plan
 from rig.running.strategy import RunStrategy, Schedule, Visit
+from rig.stats.breaking import Bisection, Break, BreakTest, Outcomes, differences
+from rig.stats.levels import curves_of, level_name
+from rig.stats.sequential import Finding, OutcomeBounds
 from rig.store import Cell
-from rig.plugins.strategies.until import ROUNDS, Deciding
 
 CAUTION = Remark(
     "the run looked at its results after every conversation and chose levels by them: rates, intervals and"

@@ -21,11 +21,11 @@ from typing import Any
 from rig.core.errors import RigError
 from rig.core.events import EvidenceMoved, Where
 from rig.core.metrics import Counts, Remark
-from rig.stats.sequential import DifferenceBounds, Evidence, LossTest, OutcomeBounds
+from rig.core.tasks import Task
 from rig.running.plan import Arm, Plan
 from rig.running.strategy import RunStrategy, Schedule, Scheduler, Visit
+from rig.stats.sequential import DifferenceBounds, Evidence, LossTest, OutcomeBounds
 from rig.store import Cell
-from rig.core.tasks import Task
 
 ROUNDS = 16
 """Roughly the most times that every model is loaded."""

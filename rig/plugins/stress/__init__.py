@@ -2,6 +2,8 @@
 
 from rig.core.registry import Registry
 
+REQUIRES = ("tooltalk_tools",)
+
 OWN = {
     "wording": "rig.plugins.stress.wording:WORDING",
     "language": "rig.plugins.stress.wording:LANGUAGE",

@@ -12,12 +12,12 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
+from rig.config.options import OF_ENGINE, OF_METHODS, Option
 from rig.core import registry
 from rig.core.calls import Call, ExecutedCall, JsonObject, Outcome
 from rig.core.errors import RigError
 from rig.core.metrics import Counts, Declaration, Metric, Score
 from rig.core.models import Message, ToolDoc
-from rig.config.options import OF_ENGINE, OF_METHODS, Option
 from rig.core.tasks import PlayedTurn
 from rig.world.toolbox import Simulator, Toolbox
 from rig.world.world import World

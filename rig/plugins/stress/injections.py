@@ -22,9 +22,9 @@ from rig.core.budget import parse_json
 from rig.core.calls import Call, ExecutedCall, Json, JsonObject, Outcome, without_token
 from rig.core.errors import RigError
 from rig.core.metrics import Counts, Metric
-from rig.scoring.seen import leaves
-from rig.plugins.stress.dial import Dial, Presentation
 from rig.core.tasks import PlayedTurn
+from rig.plugins.stress.dial import Dial, Presentation
+from rig.scoring.seen import leaves
 from rig.world.spec import Tool
 from rig.world.toolbox import Toolbox
 

@@ -13,8 +13,8 @@ from random import Random
 
 from rig.core.calls import JsonObject, without_token
 from rig.core.metrics import Counts, Metric
-from rig.plugins.stress.dial import Attempt, Dial, Presentation
 from rig.core.tasks import PlayedTurn
+from rig.plugins.stress.dial import Attempt, Dial, Presentation
 from rig.world.toolbox import FAILURES, Toolbox, is_declared
 
 _TOLD = re.compile(

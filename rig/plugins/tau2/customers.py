@@ -13,13 +13,13 @@ from itertools import takewhile
 from types import MappingProxyType
 
 from rig.core.calls import FaultKind, Json
+from rig.core.metrics import Score
+from rig.core.models import CallMessage, Message, Model, ReplyMessage, StepKey, ToolDoc, UserMessage
+from rig.core.tasks import ASSISTANT
 from rig.methods.kit import Asking, Call, Method, Metric, Oracle, Prediction, Request, called, replied
 from rig.plugins.tau2 import method
 from rig.plugins.tau2.checkout import SOLO
 from rig.plugins.tau2.tickets import CustomerTask, Ticket
-from rig.core.metrics import Score
-from rig.core.models import CallMessage, Message, Model, ReplyMessage, StepKey, ToolDoc, UserMessage
-from rig.core.tasks import ASSISTANT
 
 THE_USER = "user"
 """The role of the customer, with the same name as in tasks."""

@@ -15,6 +15,9 @@ from typing import Any
 from rig.core.calls import Call, CallPlace, ExecutedCall, Fault, FaultKind, JsonObject, Outcome, Verdict
 from rig.core.errors import MACHINE
 from rig.core.events import Rejudged
+from rig.core.metrics import Declaration, Metric, Part, Score
+from rig.core.models import Prediction, Request, StepKey, ToolDoc
+from rig.core.tasks import ASSISTANT
 from rig.methods.base import Grading, Loaded, Method, Option, Setup
 from rig.methods.defects import sound_counts, sound_metrics
 from rig.methods.episode import Asking, Episode
@@ -22,9 +25,6 @@ from rig.methods.scripted import called, true_step
 from rig.plugins.tau2 import tickets
 from rig.plugins.tau2.checkout import POLICIES, USER_ALONE, Domain, Result, TicketWorld, domain, domains_of
 from rig.plugins.tau2.tickets import DONE, Assertion, Ticket
-from rig.core.metrics import Declaration, Metric, Part, Score
-from rig.core.models import Prediction, Request, StepKey, ToolDoc
-from rig.core.tasks import ASSISTANT
 
 MOST_MESSAGES = 100
 """The most messages with calls that are answered: upstream's 200 steps, two for each with its answer."""

@@ -1,0 +1,1 @@
+"""Free text: words, clauses, the facts they state, and whether two texts mean the same."""

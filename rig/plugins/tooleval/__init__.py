@@ -2,6 +2,12 @@
 
 from rig.core.registry import Registry
 
+REQUIRES = (
+    "solutions",
+    "text",
+    "tooltalk_tools",
+)
+
 
 def register(registry: Registry) -> None:
     """Offer the method (`rig.plugins`)."""

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 from rig.core.calls import Call, ExecutedCall, Outcome
 from rig.core.events import WentBack
-from rig.methods.episode import Asking, Episode
-from rig.plugins.tooleval.queries import Query, ToolEvalSettings, messages, which_is_better
-from rig.plugins.tooleval.search import Asked, Code, Expand, Found, Made, search
 from rig.core.metrics import Score
 from rig.core.models import Message, Prediction, Request
-from rig.plugins.solutions.solution import FINISH, GIVE_ANSWER, GIVE_UP, as_text, observation
 from rig.core.tasks import PlayedTurn, Step
+from rig.methods.episode import Asking, Episode
+from rig.plugins.solutions.solution import FINISH, GIVE_ANSWER, GIVE_UP, as_text, observation
+from rig.plugins.tooleval.queries import Query, ToolEvalSettings, messages, which_is_better
+from rig.plugins.tooleval.search import Asked, Code, Expand, Found, Made, search
 from rig.world.toolbox import Simulator
 from rig.world.world import Snapshot
 

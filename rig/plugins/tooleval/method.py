@@ -12,20 +12,20 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, get_args
 
+from rig.config.options import shared
+from rig.config.schemes import ServerUse
 from rig.core.calls import Call, CallPlace, Doubt, ExecutedCall, Json, JsonObject, Outcome, without_token
 from rig.core.errors import RigError
+from rig.core.metrics import TASKS, Counts, Declaration, Metric, NamedCount, Part, Score
+from rig.core.models import CallMessage, Prediction, Request
+from rig.core.tasks import ASSISTANT, PlayedTurn, Step
 from rig.methods.base import Checked, Grading, Method, Option, Setup
 from rig.methods.scripted import called
+from rig.plugins.solutions.setup import SolutionSetup
+from rig.plugins.solutions.solution import FINISH, GIVE_ANSWER, Searched
 from rig.plugins.tooleval import queries
 from rig.plugins.tooleval.episode import Search, calls_of, path_of, replayed
 from rig.plugins.tooleval.queries import Query, ToolEvalSettings, Tools, names, offered, opening, plain
-from rig.core.metrics import TASKS, Counts, Declaration, Metric, NamedCount, Part, Score
-from rig.core.models import CallMessage, Prediction, Request
-from rig.config.options import shared
-from rig.config.schemes import ServerUse
-from rig.plugins.solutions.setup import SolutionSetup
-from rig.plugins.solutions.solution import FINISH, GIVE_ANSWER, Searched
-from rig.core.tasks import ASSISTANT, PlayedTurn, Step
 from rig.world.diff import RecordChange
 from rig.world.folder import find_toolbox
 from rig.world.toolbox import Simulator, Toolbox

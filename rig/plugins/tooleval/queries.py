@@ -18,16 +18,16 @@ from rig.core import times
 from rig.core.calls import SESSION_TOKEN, Call, ExecutedCall, Json, JsonObject, Outcome, without_token
 from rig.core.errors import RigError
 from rig.core.files import beginning, read_json
-from rig.plugins.tooleval.claims import states
-from rig.plugins.tooleval.search import BUDGET, DEPTH, SearchNode, Strategy
 from rig.core.models import CallMessage, Message, ReplyMessage, Request, StepKey, ToolDoc, UserMessage
 from rig.core.paths import real
+from rig.core.tasks import ExpectedTurn, Task, require_unique
+from rig.plugins.solutions.solution import FINISH_TOOL, readable
 from rig.plugins.text.reading.clauses import read_text
 from rig.plugins.text.reading.facts import Sort
-from rig.plugins.solutions.solution import FINISH_TOOL, readable
-from rig.core.tasks import ExpectedTurn, Task, require_unique
-from rig.world.toolbox import Toolbox
+from rig.plugins.tooleval.claims import states
+from rig.plugins.tooleval.search import BUDGET, DEPTH, SearchNode, Strategy
 from rig.plugins.tooltalk_tools import TOOLTALK
+from rig.world.toolbox import Toolbox
 
 TOKEN = "4f1c9b27-a3e6-58d0"
 """The session of the user who is logged in."""

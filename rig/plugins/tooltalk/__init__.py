@@ -2,6 +2,12 @@
 
 from rig.core.registry import Registry
 
+REQUIRES = (
+    "mcp",
+    "stress",
+    "tooltalk_tools",
+)
+
 
 def register(registry: Registry) -> None:
     """Offer the method (`rig.plugins`)."""
@@ -11,4 +17,5 @@ def register(registry: Registry) -> None:
         roles=("assistant",),
         explained=(),
         shipped=("easy", "hard"),
+        is_default=True,
     )

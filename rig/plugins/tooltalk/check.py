@@ -17,15 +17,15 @@ from rig.core.budget import parse_json
 from rig.core.calls import SESSION_TOKEN, SIGNED_IN, ByName, ExecutedCall, Json, JsonObject, without_token
 from rig.core.errors import RigError, counted
 from rig.core.files import read_text, write
+from rig.core.tasks import turn_number
 from rig.methods.base import Checked
 from rig.plugins.tooltalk.conversations import Conversation, load_conversation, parse_conversation
 from rig.plugins.tooltalk.setup import replay
-from rig.core.tasks import turn_number
+from rig.plugins.tooltalk_tools.world import World
 from rig.world.rules import TrueCall
 from rig.world.schemas import check
 from rig.world.spec import Match, Response, ToolError
 from rig.world.toolbox import Simulator, Toolbox
-from rig.plugins.tooltalk_tools.world import World
 
 _LONGEST = 80
 

@@ -19,19 +19,19 @@ from rig.core.calls import Call, ExecutedCall, Json, JsonObject
 from rig.core.documents import YAML_ENDINGS, Lines, from_json, from_yaml, read
 from rig.core.errors import RigError
 from rig.core.files import read_text, write
+from rig.core.tasks import turn_number
 from rig.methods.base import Checked
+from rig.plugins.mcp.server_world import Servers
+from rig.plugins.mcp.servers import servers_of
 from rig.plugins.tooltalk.check import replayed_calls
 from rig.plugins.tooltalk.conversations import Conversation, files_of, is_in_tooltalks_shape, load_file
 from rig.plugins.tooltalk.scoring import unmet
 from rig.plugins.tooltalk.setup import replay
 from rig.plugins.tooltalk.written import call_parts, conversation_parts, turn_parts
 from rig.scoring import reasons
-from rig.core.tasks import turn_number
 from rig.world.diff import differences
 from rig.world.functions import Function
 from rig.world.schemas import is_refusal, misformed, refused
-from rig.plugins.mcp.server_world import Servers
-from rig.plugins.mcp.servers import servers_of
 from rig.world.toolbox import Simulator, Toolbox
 
 _Path = tuple[str | int, ...]

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from rig.core.calls import CallPlace, Difference, ExecutedCall, Fault, FaultKind, Json, Verdict
+from rig.core.tasks import turn_number
 from rig.plugins.tooltalk.conversations import Conversation
 from rig.scoring import Matching, reasons
 from rig.scoring.seen import Seen
-from rig.core.tasks import turn_number
 from rig.world.schemas import SchemaFault, schema_faults
 from rig.world.spec import Tool
 from rig.world.toolbox import is_declared

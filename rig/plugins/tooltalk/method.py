@@ -12,28 +12,28 @@ from time import perf_counter
 from types import MappingProxyType
 from typing import Any
 
+from rig.config.options import shared
+from rig.config.schemes import ServerUse
 from rig.core.calls import Call, CallPlace, ExecutedCall, JsonObject, StepPlace, Verdict
 from rig.core.errors import ErrorKind, RigError
 from rig.core.events import Rejudged
+from rig.core.metrics import Score
+from rig.core.models import Message, Prediction, ReplyMessage, Request, UserMessage
+from rig.core.tasks import ASSISTANT, PlayedTurn, Step
 from rig.methods.base import Checked, Method, Option
 from rig.methods.episode import Asking, Episode
+from rig.plugins.stress import dial as dials
+from rig.plugins.stress.dial import Attempt, Presentation, Stress
 from rig.plugins.tooltalk import conversations, scoring
 from rig.plugins.tooltalk.conversations import Conversation
 from rig.plugins.tooltalk.prompt import ToolTalkSettings, begun, call_message, opening, presented
 from rig.plugins.tooltalk.setup import ToolTalkSetup, WorldSetup, decisive, replay
-from rig.core.metrics import Score
-from rig.core.models import Message, Prediction, ReplyMessage, Request, UserMessage
-from rig.config.options import shared
-from rig.config.schemes import ServerUse
+from rig.plugins.tooltalk_tools import TOOLTALK
+from rig.plugins.tooltalk_tools.registry import open_world
 from rig.scoring import Matching
-from rig.plugins.stress import dial as dials
-from rig.plugins.stress.dial import Attempt, Presentation, Stress
-from rig.core.tasks import ASSISTANT, PlayedTurn, Step
 from rig.world.folder import find_toolbox, holds_code, holds_toolbox
 from rig.world.toolbox import Toolbox, is_declared
 from rig.world.world import Snapshots
-from rig.plugins.tooltalk_tools import TOOLTALK
-from rig.plugins.tooltalk_tools.registry import open_world
 
 
 class MatchedEpisode(Episode):

@@ -9,16 +9,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import get_args
 
+from rig.config.options import Docs, History, Tools
 from rig.core.calls import Call, ExecutedCall, JsonObject, without_token
 from rig.core.errors import RigError
-from rig.methods.base import HarderSettings
-from rig.plugins.tooltalk.conversations import Conversation, Metadata
 from rig.core.metrics import Declaration
 from rig.core.models import CallMessage, Message, Prediction, Request, StepKey, ToolDoc, UserMessage
-from rig.config.options import Docs, History, Tools
+from rig.methods.base import HarderSettings
 from rig.plugins.stress.dial import CALM, Presentation, Stress
-from rig.world.toolbox import Toolbox
+from rig.plugins.tooltalk.conversations import Conversation, Metadata
 from rig.plugins.tooltalk_tools import TOOLTALK
+from rig.world.toolbox import Toolbox
 
 INSTRUCTIONS = """\
 You are an assistant with tools. At each step you either call one tool or reply to the user in words.

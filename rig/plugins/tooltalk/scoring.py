@@ -13,13 +13,13 @@ from dataclasses import replace
 from enum import StrEnum
 
 from rig.core.calls import CallPlace, Doubt, ExecutedCall, Fault, FaultKind, Verdict
+from rig.core.metrics import Counts, Declaration, Metric, NamedCount, Part, Score
+from rig.core.tasks import PlayedTurn
+from rig.plugins.mcp.cassette import NOT_RECORDED
 from rig.plugins.tooltalk.conversations import Conversation, User
 from rig.plugins.tooltalk.faults import Acted, Truths, find_faults
 from rig.plugins.tooltalk.written import Expected
-from rig.core.metrics import Counts, Declaration, Metric, NamedCount, Part, Score
 from rig.scoring import Grader, Matching
-from rig.core.tasks import PlayedTurn
-from rig.plugins.mcp.cassette import NOT_RECORDED
 from rig.world.rules import is_optional
 from rig.world.toolbox import Simulator, Toolbox, is_declared
 from rig.world.world import Snapshot

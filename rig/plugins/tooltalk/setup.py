@@ -7,26 +7,26 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+from rig.config.schemes import ServerUse
 from rig.core.calls import CallPlace, ExecutedCall, JsonObject
 from rig.core.errors import RigError
+from rig.core.metrics import Score
+from rig.core.tasks import PlayedTurn
 from rig.methods.base import Grading, Method, Setup
+from rig.plugins.mcp.cassette import NOT_RECORDED
+from rig.plugins.stress.dial import Presentation, offering
 from rig.plugins.tooltalk.conversations import Conversation, Turn
 from rig.plugins.tooltalk.faults import Truths
 from rig.plugins.tooltalk.prompt import ToolTalkSettings, presented
 from rig.plugins.tooltalk.scoring import judge, name_truths, unmet
-from rig.core.metrics import Score
-from rig.config.schemes import ServerUse
+from rig.plugins.tooltalk_tools import TOOLTALK
 from rig.scoring import Adjudicated, Grader, NamedMeasure, measured, open_reader, read_answers
 from rig.scoring import load as load_similarity
 from rig.scoring.matching import Terms
-from rig.plugins.stress.dial import Presentation, offering
-from rig.core.tasks import PlayedTurn
-from rig.plugins.mcp.cassette import NOT_RECORDED
 from rig.world.folder import find_toolbox
 from rig.world.rules import TrueCall
 from rig.world.toolbox import Simulator, Toolbox
 from rig.world.world import Snapshot, World
-from rig.plugins.tooltalk_tools import TOOLTALK
 
 
 class TrueTurn(NamedTuple):

@@ -3,8 +3,8 @@
 from typing import Annotated
 
 from rig.core.calls import Json
-from rig.world.spec import Composed, EmailAddress, Phone, ToolError, is_email, is_phone, tool
 from rig.plugins.tooltalk_tools.world import SESSION_TOKENS, TOKEN, VERIFICATION_CODES, Account, World
+from rig.world.spec import Composed, EmailAddress, Phone, ToolError, is_email, is_phone, tool
 
 _SUCCESS = {"status": "success"}
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Annotated, Literal, TypeAlias
 
 from rig.core.calls import Json, JsonObject
+from rig.plugins.tooltalk_tools.world import BODY, EMAIL_IDS, MESSAGE_IDS, SUBJECT, TOKEN, World
 from rig.world.spec import (
     Composed,
     EmailAddress,
@@ -18,7 +19,6 @@ from rig.world.spec import (
     read_range,
     tool,
 )
-from rig.plugins.tooltalk_tools.world import BODY, EMAIL_IDS, MESSAGE_IDS, SUBJECT, TOKEN, World
 
 MatchType: TypeAlias = Annotated[
     Literal["any", "all"] | None, Composed(), "how many keywords must occur; default any"

@@ -4,6 +4,16 @@ from datetime import datetime
 from typing import Annotated, Literal
 
 from rig.core.calls import Json, JsonObject
+from rig.plugins.tooltalk_tools.world import (
+    ALARM_IDS,
+    EVENT,
+    EVENT_IDS,
+    LOCATION,
+    REMINDER_IDS,
+    TASK,
+    TOKEN,
+    World,
+)
 from rig.world.rules import Rule
 from rig.world.spec import (
     Composed,
@@ -20,7 +30,6 @@ from rig.world.spec import (
     read_time,
     tool,
 )
-from rig.plugins.tooltalk_tools.world import ALARM_IDS, EVENT, EVENT_IDS, LOCATION, REMINDER_IDS, TASK, TOKEN, World
 
 _FORM = "YYYY-MM-DD HH:MM:SS"
 _SUCCESS = {"status": "success"}

@@ -4,11 +4,11 @@ from pathlib import Path
 
 from rig.core.calls import JsonObject
 from rig.core.paths import CONVERSATIONS
+from rig.plugins.tooltalk_tools import account, mail, planner, weather
+from rig.plugins.tooltalk_tools.world import World
 from rig.world.spec import Tool
 from rig.world.toolbox import Toolbox
 from rig.world.world import World as AnyWorld
-from rig.plugins.tooltalk_tools import account, mail, planner, weather
-from rig.plugins.tooltalk_tools.world import World
 
 
 def open_world(place: Path | None) -> World:

@@ -20,15 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rig.compare.leaks import trace
+from rig.core.errors import RigError, counted
+from rig.core.models import Notify
+from rig.core.tasks import part_of
 from rig.plugins.llama.core.llama import Chunk, DecodeError, LlamaContext, LlamaModel
 from rig.plugins.llama.core.placement import ggml
 from rig.plugins.llama.core.tokenizer import Tokenizer
 from rig.plugins.llama.decoding.cache import common
-from rig.core.errors import RigError, counted
-from rig.core.models import Notify
 from rig.plugins.screen.corpus import Corpus, begun, open_model
 from rig.plugins.screen.screening import Progress, Screening, knowing, true_steps
-from rig.core.tasks import part_of
 from rig.plugins.tune.imatrix import CHUNK, ImportanceMatrix
 from rig.plugins.tune.quantize import require_merged
 

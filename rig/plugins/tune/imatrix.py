@@ -17,9 +17,9 @@ import gguf
 import numpy as np
 from numpy.typing import NDArray
 
-from rig.plugins.llama.files.header import Array, read_header
 from rig.core.errors import RigError
 from rig.core.files import beginning, put_in_place, read_bytes, temporary_folder
+from rig.plugins.llama.files.header import Array, read_header
 
 Floats: TypeAlias = NDArray[np.float32]
 Format: TypeAlias = Literal["gguf", "dat"]

@@ -11,11 +11,11 @@ import numpy as np
 from gguf.constants import LlamaFileType
 from numpy.typing import NDArray
 
+from rig.core.errors import RigError
 from rig.plugins.llama.files.adapters import EMBEDDING, Adapter
 from rig.plugins.llama.files.derived import DerivedModel, derive
 from rig.plugins.llama.files.info import PREFIX, Origin
 from rig.plugins.llama.files.registry import ResolvedModel
-from rig.core.errors import RigError
 
 Floats = NDArray[np.float32]
 OnTensor: TypeAlias = Callable[[int, int], None]

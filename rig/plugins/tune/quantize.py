@@ -21,11 +21,11 @@ import gguf
 import numpy as np
 
 from rig.core.budget import parse_json
+from rig.core.errors import RigError, did_you_mean
 from rig.plugins.llama.files.derived import DerivedModel, derive
 from rig.plugins.llama.files.header import Tensor, read_header
 from rig.plugins.llama.files.info import Origin, inspect
 from rig.plugins.llama.files.registry import ResolvedModel
-from rig.core.errors import RigError, did_you_mean
 from rig.plugins.tune import imatrix
 from rig.plugins.tune.merging import OnTensor, file_type
 from rig.plugins.tune.types import CALIBRATED, TENSOR_TYPES

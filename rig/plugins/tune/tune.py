@@ -15,17 +15,17 @@ from typing import Any, NamedTuple, TypeAlias
 
 from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
 
+from rig.compare.early import SequentialArm
 from rig.core.budget import parse_json
 from rig.core.calls import JsonObject
-from rig.compare.early import SequentialArm
-from rig.plugins.llama.files.caches import sha256_of
-from rig.plugins.llama.files.derived import local_registry, remove
-from rig.plugins.llama.files.header import read_header
-from rig.plugins.llama.files.registry import ResolvedModel, resolve
 from rig.core.errors import RigError, counted
 from rig.core.files import json_text, read_json, size_text, write
 from rig.core.models import Notify
 from rig.core.paths import models_directory
+from rig.plugins.llama.files.caches import sha256_of
+from rig.plugins.llama.files.derived import local_registry, remove
+from rig.plugins.llama.files.header import read_header
+from rig.plugins.llama.files.registry import ResolvedModel, resolve
 from rig.plugins.screen.screening import Progress, Screening, one_by_one
 from rig.plugins.tune import imatrix
 from rig.plugins.tune.calibrate import calibrate

@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rig.cli import INTERRUPTED
-from rig.plugins.tune.verbs import bar, types
 from rig.cli.options import AS_JSON, DISPLAY, MODEL, OUTPUT, WRITTEN_STORE, Grouped, table_options
 from rig.cli.output import print_json, say
 from rig.cli.run import exit_code, show_run
-from rig.plugins.screen.verb import as_asked, progress, screening_of
 from rig.cli.verbs import option, verb
-from rig.show.texts import file_size
+from rig.config.options import TABLE
 from rig.core.errors import RigError
 from rig.core.files import write
-from rig.config.options import TABLE
+from rig.plugins.screen.verb import as_asked, progress, screening_of
+from rig.plugins.tune.verbs import bar, types
+from rig.show.texts import file_size
 
 if TYPE_CHECKING:
-    from rig.running.planning import Options
     from rig.plugins.tune.tune import Funnel
+    from rig.running.planning import Options
 
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) *([KMG]I?B|)", re.IGNORECASE)
@@ -71,12 +71,12 @@ def command(
     """
     from rig.compare.arms import ComparisonOptions
     from rig.compare.sequential import compare_sequentially
-    from rig.show.base import endings_as_exceptions
     from rig.plugins.llama.files.info import inspect
     from rig.plugins.report import model_card
-    from rig.store import Runs
     from rig.plugins.tune.quantize import TensorType
     from rig.plugins.tune.tune import KINDS, MIXTURES, Funnel
+    from rig.show.base import endings_as_exceptions
+    from rig.store import Runs
 
     amount = _SIZE.fullmatch(size.strip())
     if amount is None:

@@ -13,14 +13,14 @@ import click
 
 from rig.cli.options import AS_JSON, MODEL, OUTPUT, Grouped, of_table, table_options
 from rig.cli.output import ProgressLine, print_json, print_table, say
-from rig.plugins.screen.verb import as_asked, corpus_of, progress, screening_of
 from rig.cli.verbs import option, verb
-from rig.show.base import endings_as_exceptions
-from rig.show.texts import file_size
 from rig.core.errors import RigError, counted, did_you_mean
 from rig.core.meters import available_cores
 from rig.core.paths import models_directory
+from rig.plugins.screen.verb import as_asked, corpus_of, progress, screening_of
 from rig.plugins.tune.types import CALIBRATED, LADDER, TENSOR_TYPES, TYPES
+from rig.show.base import endings_as_exceptions
+from rig.show.texts import file_size
 
 if TYPE_CHECKING:
     from rig.plugins.llama.files.derived import DerivedModel

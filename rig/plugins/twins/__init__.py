@@ -2,6 +2,8 @@
 
 from rig.core.registry import Registry
 
+REQUIRES = ("served",)
+
 
 def register(registry: Registry) -> None:
     """Offer the comparison as a hook after an arm (`rig.plugins`)."""

@@ -14,9 +14,9 @@ from rig.core.calls import JsonObject
 from rig.core.errors import ErrorKind
 from rig.core.events import Where
 from rig.core.models import Model, Prediction, Request
-from rig.stats.rates import interval
-from rig.running.stored_state import StoredState
 from rig.core.tasks import PlayedTurn, Task, turn_number
+from rig.running.stored_state import StoredState
+from rig.stats.rates import interval
 
 MOST = 200
 """The most differing turns of an arm that are examined."""

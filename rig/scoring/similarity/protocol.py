@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from rig.core.calls import Json
-from rig.scoring.answers import Answers
 from rig.plugins.text.judge import Elsewhere, Meaning, TextJudgement
+from rig.scoring.answers import Answers
 from rig.world.spec import Text
 
 if TYPE_CHECKING:

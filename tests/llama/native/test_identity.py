@@ -13,13 +13,13 @@ from native_templates import OWN, REAL, REFUSED
 from random_schemas import mutated
 
 from rig.core.calls import Call
+from rig.core.models import ToolDoc
 from rig.plugins.llama.core.template import ChatTemplate
 from rig.plugins.llama.formats.detection import Unsupported, native_of
 from rig.plugins.llama.formats.salvage import AnswerError
 from rig.plugins.llama.formats.shape import CallShape
 from rig.plugins.llama.grammar.language import ConstraintError, Grammar, Language
 from rig.plugins.llama.teacher import NotInGrammar, follow
-from rig.core.models import ToolDoc
 
 TRIALS = int(os.environ.get("RIG_RANDOM_CALLS", "6"))
 

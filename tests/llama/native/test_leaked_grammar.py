@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 from native_known import Writer, known, marks_of
 
-from rig.plugins.llama.grammar.llguidance import ObjectEnd
 from rig.config.engine import LeakedCalls
 from rig.core.models import ToolDoc
+from rig.plugins.llama.grammar.llguidance import ObjectEnd
 
 PARAMETERS = {
     "type": "object",

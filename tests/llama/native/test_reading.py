@@ -7,15 +7,15 @@ from native_known import known
 from patience import in_a_moment
 from rig_form import rig_format
 
+from rig.config.engine import GrammarArm
 from rig.core.calls import Call
+from rig.core.models import LEAKED, OWN, ToolDoc
+from rig.core.registry import registered
 from rig.plugins.llama.core.template import ChatTemplate
 from rig.plugins.llama.formats.base import Reading
 from rig.plugins.llama.formats.detection import family_native
 from rig.plugins.llama.formats.form import NativeFormat
 from rig.plugins.llama.formats.salvage import AnswerError
-from rig.config.engine import GrammarArm
-from rig.core.models import LEAKED, OWN, ToolDoc
-from rig.core.registry import registered
 
 PARAMETERS = {
     "type": "object",

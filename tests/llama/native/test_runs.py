@@ -13,10 +13,6 @@ from native_known import NAMES, SOURCES, known, marks_of
 from native_templates import OWN, REAL
 
 from rig.core.calls import Call, Outcome
-from rig.plugins.llama.core.settings import EngineSettings
-from rig.plugins.llama.engine import LlamaCppModel
-from rig.plugins.llama.loading import load
-from rig.plugins.llama.teacher import Teacher
 from rig.core.errors import ErrorKind, RigError
 from rig.core.models import (
     CallMessage,
@@ -29,6 +25,10 @@ from rig.core.models import (
     ToolDoc,
     UserMessage,
 )
+from rig.plugins.llama.core.settings import EngineSettings
+from rig.plugins.llama.engine import LlamaCppModel
+from rig.plugins.llama.loading import load
+from rig.plugins.llama.teacher import Teacher
 
 TOOLS = (
     ToolDoc(

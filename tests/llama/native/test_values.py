@@ -6,7 +6,9 @@ import pytest
 from native_known import NAMES, Known, known
 from native_templates import OWN
 
+from rig.config.engine import GrammarArm
 from rig.core.calls import Call
+from rig.core.models import ToolDoc
 from rig.plugins.llama.core.template import ChatTemplate
 from rig.plugins.llama.formats.base import Reading
 from rig.plugins.llama.formats.detection import native_of
@@ -15,8 +17,6 @@ from rig.plugins.llama.formats.reader import read_value
 from rig.plugins.llama.formats.salvage import AnswerError
 from rig.plugins.llama.grammar.language import Tags
 from rig.plugins.llama.grammar.lark import grammar as lark_of
-from rig.config.engine import GrammarArm
-from rig.core.models import ToolDoc
 
 TEXT_OR_NUMBER = {"anyOf": [{"type": "string"}, {"type": "integer"}]}
 PARAMETERS = {

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from rig.core.errors import RigError
+from rig.methods.base import Loaded
 from rig.plugins.autode import checkout
 from rig.plugins.autode.scenarios import ApiDocument, parse
-from rig.methods.base import Loaded
 
 LAMP = ApiDocument.from_row(
     "Home",

@@ -9,13 +9,13 @@ from small_scenarios import Heard, scenario
 from rig.core.calls import Call
 from rig.core.errors import ErrorKind, RigError
 from rig.core.events import CallJudged, PredictionMade, TurnStarted
+from rig.core.models import Prediction, ReplyMessage, UserMessage
+from rig.core.tasks import ASSISTANT, PlayedTurn
+from rig.methods.scripted import called, failed, replied
 from rig.plugins.autode.method import METHOD, AutoDE
 from rig.plugins.autode.scenarios import USER, Utterance
 from rig.plugins.autode.talk import THE_USER, AutoDeSettings
-from rig.methods.scripted import called, failed, replied
-from rig.core.models import Prediction, ReplyMessage, UserMessage
 from rig.running.planning import Options
-from rig.core.tasks import ASSISTANT, PlayedTurn
 
 GOLD = dict(scenario().slots)
 COMPAT = AutoDeSettings(compat=True)

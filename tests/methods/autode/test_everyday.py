@@ -5,11 +5,11 @@ import re
 import pytest
 from everyday import Asked, asked, fresh, is_answered, is_right
 
+from rig.core.paths import CONVERSATIONS
 from rig.plugins.autode.clauses import content
 from rig.plugins.autode.questions import mentions
 from rig.plugins.autode.scenarios import load_directory
 from rig.plugins.autode.scripted_user import answer, first_person, hearing, similarity
-from rig.core.paths import CONVERSATIONS
 
 SCENARIOS = {scenario.name: scenario for scenario in load_directory(CONVERSATIONS / "dynamic")}
 QUESTIONS = tuple(asked())

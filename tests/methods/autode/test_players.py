@@ -5,6 +5,8 @@ from collections.abc import Iterator
 import pytest
 from small_scenarios import Heard, scenario
 
+from rig.core.models import Prediction
+from rig.methods.scripted import Oracle, replied
 from rig.plugins.autode.scripted_user import (
     FAILED,
     ScriptedUser,
@@ -15,8 +17,6 @@ from rig.plugins.autode.scripted_user import (
     true_step,
 )
 from rig.plugins.autode.talk import AutoDeSettings
-from rig.methods.scripted import Oracle, replied
-from rig.core.models import Prediction
 
 TASK = scenario({"deviceType": "tablet", "room": "hall", "startTime": "at dusk", "dimmed": True})
 PUSH = "Can you do that for me, please?"

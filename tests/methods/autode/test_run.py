@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import upstream_autode as upstream
 
+from rig.core.paths import CONVERSATIONS
 from rig.plugins.autode.method import AutoDE
 from rig.plugins.papers import autode as recorded
-from rig.core.paths import CONVERSATIONS
 
 Rig = Callable[..., Any]
 RUN = ("run", "oracle", "--suite", "dynamic", "--role", "user=scripted", "--display", "none", "--json")

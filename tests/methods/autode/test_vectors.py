@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import pytest
 from small_scenarios import Heard, scenario
 
+from rig.methods.scripted import replied
 from rig.plugins.autode import judgement as slots
 from rig.plugins.autode.scenarios import Utterance
 from rig.plugins.autode.talk import AutoDeSettings
-from rig.methods.scripted import replied
 from rig.plugins.papers.autode import record_of
 
 GOLD = {"deviceType": "mobile phone", "appName": "Maps", "estimateTime": True}

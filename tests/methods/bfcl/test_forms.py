@@ -10,14 +10,14 @@ from public_data import public
 
 from rig.core.errors import ErrorKind, RigError
 from rig.core.events import Where
+from rig.core.metrics import Score
+from rig.core.models import Prediction
+from rig.methods.scripted import failed
 from rig.plugins.bfcl import data
 from rig.plugins.bfcl.answers import LONGEST, decode_form
 from rig.plugins.bfcl.data import BfclSettings, SingleTurnEntry
 from rig.plugins.bfcl.forms import FORMS, PromptForm
 from rig.plugins.bfcl.method import METHOD, true_answer
-from rig.methods.scripted import failed
-from rig.core.metrics import Score
-from rig.core.models import Prediction
 
 BOOK = {
     "name": "trip.book",

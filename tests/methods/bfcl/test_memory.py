@@ -12,12 +12,12 @@ from public_data import public
 
 from rig.core.errors import ErrorKind, RigError
 from rig.core.events import Where
+from rig.core.models import CallMessage, Prediction, Request
+from rig.methods.episode import course
+from rig.methods.scripted import Scripted, called, replied
 from rig.plugins.bfcl import memory, memory_classes
 from rig.plugins.bfcl.memory import METHOD, MemoryScenario, Remembering, is_right
 from rig.plugins.bfcl.turns import MOST_STEPS
-from rig.methods.episode import course
-from rig.methods.scripted import Scripted, called, replied
-from rig.core.models import CallMessage, Prediction, Request
 from rig.running.planning import Options
 
 METACLASS = """

@@ -10,14 +10,14 @@ import pytest
 from rig.core.calls import FaultKind
 from rig.core.errors import ErrorKind
 from rig.core.events import CallJudged, Event, Where
-from rig.plugins.autode.talk import DONE, THE_USER
-from rig.plugins.dynamic.method import Dynamic, DynamicSetup
-from rig.plugins.dynamic.script import LiveTask
-from rig.methods.scripted import Scripted, called, failed, replied
 from rig.core.metrics import Score
 from rig.core.models import CallMessage, Model, Prediction, Request
 from rig.core.paths import CONVERSATIONS
 from rig.core.tasks import ASSISTANT, PlayedTurn
+from rig.methods.scripted import Scripted, called, failed, replied
+from rig.plugins.autode.talk import DONE, THE_USER
+from rig.plugins.dynamic.method import Dynamic, DynamicSetup
+from rig.plugins.dynamic.script import LiveTask
 
 Rig = Callable[..., Any]
 Twist = Callable[[Request, Prediction], Prediction]

@@ -4,6 +4,8 @@ from functools import cache
 
 import pytest
 
+from rig.core.models import ReplyMessage, Request, StepKey, UserMessage
+from rig.core.paths import CONVERSATIONS
 from rig.plugins.autode.talk import DONE
 from rig.plugins.dynamic.method import Dynamic
 from rig.plugins.dynamic.script import (
@@ -17,8 +19,6 @@ from rig.plugins.dynamic.script import (
     script,
 )
 from rig.plugins.dynamic.talk import as_heard
-from rig.core.models import ReplyMessage, Request, StepKey, UserMessage
-from rig.core.paths import CONVERSATIONS
 from rig.plugins.tooltalk_tools import TOOLTALK
 
 

@@ -12,10 +12,12 @@ import pytest
 from killed_runs import kill_at_every_event, messages
 from tau2_checkout import write_checkout
 
-from rig.core.calls import Call
 from rig.cli import main
+from rig.core.calls import Call
 from rig.core.errors import ErrorKind, RigError
 from rig.core.events import Where
+from rig.core.models import CallMessage, Model, Prediction, ReplyMessage, Request, ToolDoc, UserMessage
+from rig.core.tasks import ASSISTANT
 from rig.methods.episode import course
 from rig.methods.scripted import Scripted, called, failed, replied
 from rig.plugins.tau2.checkout import domain
@@ -31,8 +33,6 @@ from rig.plugins.tau2.customers import (
 from rig.plugins.tau2.method import METHOD as SOLO_METHOD
 from rig.plugins.tau2.method import MOST_ERRORS, MOST_MESSAGES
 from rig.plugins.tau2.tickets import CustomerTask
-from rig.core.models import CallMessage, Model, Prediction, ReplyMessage, Request, ToolDoc, UserMessage
-from rig.core.tasks import ASSISTANT
 
 SCENARIO = {
     "persona": None,

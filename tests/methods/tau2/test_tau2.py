@@ -16,19 +16,19 @@ import pytest
 from public_data import public
 from tau2_checkout import write_checkout
 
-from rig.core.calls import Call
 from rig.cli import main
+from rig.core.calls import Call
 from rig.core.errors import ErrorKind, RigError
 from rig.core.events import Where
+from rig.core.models import Prediction
+from rig.core.tasks import PlayedTurn
 from rig.methods.episode import course
 from rig.methods.scripted import Scripted, called, failed, replied
 from rig.plugins.tau2 import checkout as checkouts
 from rig.plugins.tau2.checkout import domain, parse_docstring
 from rig.plugins.tau2.method import METHOD, MOST_ERRORS, MOST_MESSAGES, Solo
 from rig.plugins.tau2.tickets import Action, Ticket
-from rig.core.models import Prediction
 from rig.running.planning import Options
-from rig.core.tasks import PlayedTurn
 
 
 def row(name: str, **parts: Any) -> dict[str, Any]:

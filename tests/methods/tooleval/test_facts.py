@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from rig.core.paths import CONVERSATIONS
 from rig.plugins.tooleval.claims import states
 from rig.plugins.tooleval.queries import load, names
-from rig.core.paths import CONVERSATIONS
 
 SAYS = (
     "It is {}.",

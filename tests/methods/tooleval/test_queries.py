@@ -11,14 +11,14 @@ import pytest
 from rig.core.calls import Call, ExecutedCall, Outcome
 from rig.core.errors import RigError
 from rig.core.events import Where
+from rig.core.models import CallMessage, Prediction, Request, UserMessage
+from rig.core.paths import CONVERSATIONS
 from rig.methods.scripted import called, replied
+from rig.plugins.solutions.solution import solution_of
 from rig.plugins.tooleval.episode import path_of, replayed
 from rig.plugins.tooleval.method import _DEFAULTS, ToolEval, ToolEvalSetup
 from rig.plugins.tooleval.queries import Query, load, names, parse
 from rig.plugins.tooleval.search import Strategy
-from rig.core.models import CallMessage, Prediction, Request, UserMessage
-from rig.core.paths import CONVERSATIONS
-from rig.plugins.solutions.solution import solution_of
 
 SUITE = CONVERSATIONS / "queries"
 Rig = Callable[..., Any]

@@ -14,13 +14,13 @@ from searches import GIVE_UP, calls_in, finish, searched
 
 from rig.core.errors import ErrorKind
 from rig.core.events import Where
+from rig.core.models import CallMessage, Prediction, Request, UserMessage
+from rig.core.paths import CONVERSATIONS
 from rig.methods.scripted import called, failed, replied
 from rig.plugins.tooleval.episode import Search
 from rig.plugins.tooleval.method import _DEFAULTS, ToolEval, ToolEvalSetup
 from rig.plugins.tooleval.queries import Query, load
 from rig.plugins.tooleval.search import Found, SearchNode
-from rig.core.models import CallMessage, Prediction, Request, UserMessage
-from rig.core.paths import CONVERSATIONS
 from rig.world.world import Snapshot
 
 Rig = Callable[..., Any]

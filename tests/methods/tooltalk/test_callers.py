@@ -9,13 +9,13 @@ import small_talks
 import small_world
 
 from rig.core.calls import Call, ExecutedCall, Outcome
-from rig.plugins.tooltalk.conversations import User, load_directory, parse_conversation
-from rig.plugins.tooltalk.scoring import Session, name_callers, name_truths
 from rig.core.models import Prediction
 from rig.core.tasks import PlayedTurn, Step
-from rig.world.toolbox import Simulator
+from rig.plugins.tooltalk.conversations import User, load_directory, parse_conversation
+from rig.plugins.tooltalk.scoring import Session, name_callers, name_truths
 from rig.plugins.tooltalk_tools import TOOLTALK
 from rig.plugins.tooltalk_tools.seeds import world_from
+from rig.world.toolbox import Simulator
 
 LOGIN = Call("UserLogin", {"username": "theo", "password": "pw-theo"})
 REGISTER = Call("RegisterUser", {"username": "zoe", "password": "pw", "email": "zoe@post.example"})

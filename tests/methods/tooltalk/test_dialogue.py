@@ -14,19 +14,19 @@ from hypothesis import strategies as st
 from rig.core.calls import Call, ExecutedCall
 from rig.core.errors import ErrorKind, RigError
 from rig.core.events import CallJudged, Event, PredictionMade, TurnStarted, Where
+from rig.core.metrics import Counts
+from rig.core.models import CallMessage, Prediction, ReplyMessage, Request, UserMessage
+from rig.core.tasks import PlayedTurn, Step
 from rig.methods.scripted import Oracle, called, failed, replied
 from rig.plugins.tooltalk.conversations import Conversation, load_directory, parse_conversation
 from rig.plugins.tooltalk.method import ToolTalkEpisode
 from rig.plugins.tooltalk.prompt import INSTRUCTIONS, ToolTalkSettings, offered_tools
-from rig.core.metrics import Counts
-from rig.core.models import CallMessage, Prediction, ReplyMessage, Request, UserMessage
-from rig.scoring import Mode
-from rig.store import Runs
-from rig.core.tasks import PlayedTurn, Step
-from rig.world.toolbox import Simulator
 from rig.plugins.tooltalk_tools import TOOLTALK
 from rig.plugins.tooltalk_tools.seeds import world_from
 from rig.plugins.tooltalk_tools.world import World
+from rig.scoring import Mode
+from rig.store import Runs
+from rig.world.toolbox import Simulator
 
 ALARMS, REMINDERS, LOGIN = small_talks.conversations()
 Answer = Callable[[Request], Prediction]

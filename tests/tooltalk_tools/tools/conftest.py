@@ -1,9 +1,9 @@
 import pytest
 import small_world
 
-from rig.world.toolbox import Simulator
 from rig.plugins.tooltalk_tools import TOOLTALK
 from rig.plugins.tooltalk_tools.world import World
+from rig.world.toolbox import Simulator
 
 
 @pytest.fixture

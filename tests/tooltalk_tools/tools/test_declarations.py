@@ -8,8 +8,8 @@ import jsonschema
 import pytest
 
 from rig.core.errors import RigError
-from rig.world.spec import Response
 from rig.plugins.tooltalk_tools import TOOLTALK, account, mail, planner, weather
+from rig.world.spec import Response
 
 NO_ACTION = [
     *("GetAccountInformation", "QueryUser", "FindAlarms", "QueryCalendar", "SearchInbox", "SearchMessages"),

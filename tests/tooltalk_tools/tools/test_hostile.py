@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rig.core.calls import Call
-from rig.world.toolbox import Simulator
 from rig.plugins.tooltalk_tools import TOOLTALK
+from rig.world.toolbox import Simulator
 
 text = st.text(st.characters(exclude_categories=()), max_size=20)
 json_values = st.recursive(

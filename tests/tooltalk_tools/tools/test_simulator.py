@@ -8,9 +8,9 @@ from small_world import METADATA, TOKEN, call, fail, log_in, log_out, respond
 
 from rig.core.calls import Call, ExecutedCall, Outcome
 from rig.core.errors import RigError
-from rig.world.toolbox import Simulator
 from rig.plugins.tooltalk_tools import TOOLTALK
 from rig.plugins.tooltalk_tools.world import World
+from rig.world.toolbox import Simulator
 
 FIRST_TOKEN = "e149636f-d9ca-0792"
 SECOND_TOKEN = "5c5373e0-fa69-84c3"

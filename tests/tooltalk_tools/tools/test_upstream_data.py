@@ -8,9 +8,9 @@ import pytest
 from small_world import call, fail, respond
 
 from rig.plugins.tooltalk.conversations import Conversation, load_conversation, load_directory
-from rig.world.toolbox import Simulator
 from rig.plugins.tooltalk_tools import TOOLTALK
 from rig.plugins.tooltalk_tools.seeds import world_from
+from rig.world.toolbox import Simulator
 
 RECORDED_OTHERWISE = Counter(
     {

@@ -7,12 +7,12 @@ import small_world
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rig.plugins.tooltalk_tools import TOOLTALK
+from rig.plugins.tooltalk_tools.world import World
 from rig.world.diff import ColumnChange, RecordChange, WorldDiff
 from rig.world.diff import diff as any_diff
 from rig.world.toolbox import Simulator
 from rig.world.world import Snapshot
-from rig.plugins.tooltalk_tools import TOOLTALK
-from rig.plugins.tooltalk_tools.world import World
 
 
 def diff(before: Snapshot, after: Snapshot, limit: int = 50) -> WorldDiff:

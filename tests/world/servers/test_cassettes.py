@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from rig.config.schemes import LIVE, ServerUse
 from rig.core.calls import Call
 from rig.core.errors import RigError
-from rig.config.schemes import LIVE, ServerUse
 from rig.plugins.mcp.cassette import NOT_RECORDED, Cassette, RecordedCall, from_log, normalized, redactor
-from rig.world.folder import find_toolbox
 from rig.plugins.mcp.servers import CASSETTE, record_into, servers_of
+from rig.world.folder import find_toolbox
 from rig.world.toolbox import Simulator
 
 Box = Callable[..., Path]

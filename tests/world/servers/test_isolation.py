@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
-from rig.core.calls import Call
 from rig.config.schemes import ServerUse
-from rig.plugins.mcp import isolation
-from rig.plugins.mcp import sandbox
+from rig.core.calls import Call
+from rig.plugins.mcp import isolation, sandbox
 from rig.plugins.mcp.isolation import PROMISES
 from rig.world.toolbox import Simulator
 

@@ -13,10 +13,10 @@ from typing import Any
 import psutil
 import pytest
 
-from rig.core.calls import Call
 from rig.config.schemes import ServerUse
-from rig.world.folder import find_toolbox
+from rig.core.calls import Call
 from rig.plugins.mcp.servers import CASSETTE, record_into, servers_of
+from rig.world.folder import find_toolbox
 from rig.world.toolbox import Simulator
 
 HERE = Path(__file__).parent

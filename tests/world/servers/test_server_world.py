@@ -14,14 +14,14 @@ from typing import Any
 import psutil
 import pytest
 
+from rig.config.schemes import ServerUse
 from rig.core.calls import Call, Outcome
 from rig.core.errors import RigError
-from rig.config.schemes import ServerUse
 from rig.plugins.mcp import state
-from rig.world.folder import find_toolbox
 from rig.plugins.mcp.isolation import confined, sandbox
 from rig.plugins.mcp.server_world import Servers
 from rig.plugins.mcp.servers import _declared, servers_of
+from rig.world.folder import find_toolbox
 from rig.world.spec import Unavailable
 from rig.world.toolbox import Simulator
 

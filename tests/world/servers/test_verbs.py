@@ -18,12 +18,12 @@ import pytest
 from rig.core import opening
 from rig.core.calls import Call, ExecutedCall, FaultKind, Outcome
 from rig.core.errors import RigError
-from rig.methods.scripted import called, replied
-from rig.plugins.tooltalk.method import METHOD
 from rig.core.tasks import PlayedTurn, Step
+from rig.methods.scripted import called, replied
 from rig.plugins.mcp.cassette import NOT_RECORDED
-from rig.world.folder import find_toolbox
 from rig.plugins.mcp.servers import servers_of
+from rig.plugins.tooltalk.method import METHOD
+from rig.world.folder import find_toolbox
 
 SCRIPT = Path(__file__).parents[2] / "support" / "mcp_server.py"
 Box = Callable[..., Path]

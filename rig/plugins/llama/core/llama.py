@@ -17,9 +17,9 @@ import llama_cpp as C
 import numpy as np
 import numpy.typing as npt
 
+from rig.core.errors import ErrorKind, RigError
 from rig.plugins.llama.core.placement import ON_CPU, Placement
 from rig.plugins.llama.core.settings import KV_TYPES, ROPE_SCALINGS, Rope, kv_types
-from rig.core.errors import ErrorKind, RigError
 
 _log: deque[str] = deque(maxlen=200)
 _listener: Callable[[str], None] | None = None

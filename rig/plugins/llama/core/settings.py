@@ -7,12 +7,12 @@ from typing import Annotated, NamedTuple
 
 from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field
 
-from rig.core.calls import JsonObject
-from rig.plugins.llama.core.placement import Placement, overrides_of, split_of
 from rig.config.engine import EngineOptions
+from rig.core.calls import JsonObject
 from rig.core.errors import RigError
 from rig.core.meters import available_cores
 from rig.core.models import Request
+from rig.plugins.llama.core.placement import Placement, overrides_of, split_of
 
 DEFAULT_CONTEXT = 8192
 DEFAULT_THOUGHTS = 4096
@@ -176,8 +176,8 @@ GREEDY = Sampling(temp=0.0)
 class EngineSettings(EngineOptions):
     """How a GGUF file is run: the engine's options (`rig.config.options`), and what only benchmarks set.
 
-    None means that loading decides by what fits (`rig.plugins.llama.memory`) and records it. `n_ctx` becomes the
-    smaller of the model's own and `most_context`, `thinking_tokens` 4096 or half of that, `n_batch` 512,
+    None means that loading decides by what fits (`rig.plugins.llama.memory`) and records it. `n_ctx` becomes
+    the smaller of the model's own and `most_context`, `thinking_tokens` 4096 or half of that, `n_batch` 512,
     `n_gpu_layers` all of them where there is a GPU with room; memory permitting. `flash_attention` is on with
     a GPU, and with a quantized KV cache, which needs it; otherwise it is off, because it measurably slows
     down decoding over a long prefix. `parallel`, how many steps are predicted at once, is one. `exact` gives

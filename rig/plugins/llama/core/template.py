@@ -1,9 +1,9 @@
 """A GGUF file's chat template, rendered in a sandbox.
 
 Templates are programs from a file of unknown origin: they run in a separate process, within limits on time
-and memory (`rig.plugins.llama.core.process`), and never see the content of messages. Each content is replaced by a
-marker while the template runs and inserted afterwards, so content cannot pass for template text and every
-piece is tokenised alone. Templates do see declarations and calls (`rig.plugins.llama.prompt`).
+and memory (`rig.plugins.llama.core.process`), and never see the content of messages. Each content is replaced
+by a marker while the template runs and inserted afterwards, so content cannot pass for template text, and
+every piece is tokenised alone. Templates do see declarations and calls (`rig.plugins.llama.prompt`).
 """
 
 import json
@@ -16,10 +16,10 @@ from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias
 
 from rig.core.calls import Json, JsonObject
+from rig.core.errors import RigError
 from rig.plugins.llama.core import process
 from rig.plugins.llama.core.process import TemplateError as TemplateError
 from rig.plugins.llama.core.process import probing as probing
-from rig.core.errors import RigError
 
 Role: TypeAlias = Literal["system", "developer", "user", "assistant", "tool"]
 Variables: TypeAlias = Mapping[str, Json]

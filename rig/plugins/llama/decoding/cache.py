@@ -26,10 +26,10 @@ import numpy as np
 import numpy.typing as npt
 
 from rig.core.calls import Json
+from rig.core.models import Notify
 from rig.plugins.llama.core.llama import LlamaContext
 from rig.plugins.llama.core.tokenizer import Segment
 from rig.plugins.llama.files.caches import Damaged, DiskCache
-from rig.core.models import Notify
 
 WORTH_TOKENS = 256
 """Beginnings shorter than this are computed about as fast as they are read."""

@@ -5,14 +5,14 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from rig.core.errors import ErrorKind
+from rig.core.models import OnPiece, Piece, Prediction, Request, Usage
 from rig.plugins.llama.core.tokenizer import Tokenizer
 from rig.plugins.llama.decoding.cache import Feed, Feeding, Logits
 from rig.plugins.llama.decoding.drafting import Ahead
 from rig.plugins.llama.decoding.sampler import Sampler
 from rig.plugins.llama.formats.base import AnswerFormat, prediction
 from rig.plugins.llama.grammar.language import Constraint, ConstraintError, Language, Thoughts
-from rig.core.errors import ErrorKind
-from rig.core.models import OnPiece, Piece, Prediction, Request, Usage
 
 
 class Form(NamedTuple):

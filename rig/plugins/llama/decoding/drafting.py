@@ -14,6 +14,8 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from rig.core.errors import RigError
+from rig.core.models import Request, Sibling
 from rig.plugins.llama.core.assessment import margin
 from rig.plugins.llama.core.llama import Chunk, DecodeError, LlamaContext, LlamaModel
 from rig.plugins.llama.core.placement import Placement
@@ -23,8 +25,6 @@ from rig.plugins.llama.decoding.cache import Decoding, Feed, Logits, Rows, commo
 from rig.plugins.llama.files.registry import ResolvedModel
 from rig.plugins.llama.grammar.language import Mask
 from rig.plugins.llama.memory.weights import open_weights
-from rig.core.errors import RigError
-from rig.core.models import Request, Sibling
 
 MOST = 24
 """The most tokens drafted at once. Their logits take this many times the vocabulary."""

@@ -14,9 +14,9 @@ import llama_cpp as C
 import numpy as np
 import numpy.typing as npt
 
+from rig.core.models import StepKey
 from rig.plugins.llama.core.settings import Sampling
 from rig.plugins.llama.decoding.cache import Logits
-from rig.core.models import StepKey
 
 _BREAKERS = ("\n", ":", '"', "*")
 """The texts at which llama.cpp's DRY stops its search back for a repetition."""

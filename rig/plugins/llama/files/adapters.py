@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rig.core.calls import ByName, JsonObject
-from rig.plugins.llama.files.caches import sha256_of
-from rig.plugins.llama.files.header import Tensor, read_header
 from rig.core.errors import RigError
 from rig.core.paths import expanded
+from rig.plugins.llama.files.caches import sha256_of
+from rig.plugins.llama.files.header import Tensor, read_header
 
 _ENDINGS = (".lora_a", ".lora_b")
 EMBEDDING = "token_embd.weight"

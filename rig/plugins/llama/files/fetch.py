@@ -13,9 +13,9 @@ from io import BufferedRandom
 from pathlib import Path
 from typing import TypeAlias
 
-from rig.plugins.llama.files.registry import Entry, Source, check
 from rig.core.errors import RigError, counted
 from rig.core.files import put_in_place, temporary_folder
+from rig.plugins.llama.files.registry import Entry, Source, check
 
 OnProgress: TypeAlias = Callable[[int, int], None]
 """Listens to a download: the bytes that are here, and those of the whole file."""

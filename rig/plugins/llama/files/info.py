@@ -16,8 +16,8 @@ from typing import Any, Literal
 from gguf.constants import LlamaFileType
 
 from rig.core.calls import ByName, JsonObject
-from rig.plugins.llama.files.header import Array, Header, PerLayer, read_header
 from rig.core.errors import RigError
+from rig.plugins.llama.files.header import Array, Header, PerLayer, read_header
 
 PREFIX = "rig.made_from."
 _NEEDED = ("name", "sha256", "root_sha256", "quantizations")

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from rig.core.calls import Json, JsonObject
 from rig.core.documents import Foreign, json_of, parsed
-from rig.plugins.llama.core.settings import GREEDY, EngineSettings, Sampling
-from rig.plugins.llama.files.info import GgufInfo
 from rig.core.errors import RigError
 from rig.core.files import read_text
 from rig.core.paths import expanded
+from rig.plugins.llama.core.settings import GREEDY, EngineSettings, Sampling
+from rig.plugins.llama.files.info import GgufInfo
 
 LLAMA_CPP: JsonObject = {"temp": 0.8, "top_k": 40, "top_p": 0.95, "min_p": 0.05}
 """What llama.cpp's programs use when neither the request nor the file says anything (common/common.h)."""

@@ -15,14 +15,8 @@ from dataclasses import replace
 from functools import cached_property
 from typing import ClassVar, NamedTuple
 
-from rig.core.calls import Call, Json, JsonObject
-from rig.plugins.llama.core.template import QUIET, ChatMessage, ChatTemplate
-from rig.plugins.llama.formats import salvage
-from rig.plugins.llama.formats.salvage import AnswerError, check_unicode
-from rig.plugins.llama.grammar.language import JSON, Language
-from rig.plugins.llama.grammar.language import Span as Span
-from rig.plugins.llama.grammar.schema import SchemaError, holds_any_names, narrow
 from rig.config.engine import GrammarArm
+from rig.core.calls import Call, Json, JsonObject
 from rig.core.errors import ErrorKind
 from rig.core.models import (
     LEAKED,
@@ -35,6 +29,12 @@ from rig.core.models import (
     Usage,
     UserMessage,
 )
+from rig.plugins.llama.core.template import QUIET, ChatMessage, ChatTemplate
+from rig.plugins.llama.formats import salvage
+from rig.plugins.llama.formats.salvage import AnswerError, check_unicode
+from rig.plugins.llama.grammar.language import JSON, Language
+from rig.plugins.llama.grammar.language import Span as Span
+from rig.plugins.llama.grammar.schema import SchemaError, holds_any_names, narrow
 from rig.world.schemas import faults, with_nulls_absent, without_keys
 
 

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
+from rig.config.engine import ThinkingArm
 from rig.core import registry
 from rig.core.calls import JsonObject
 from rig.plugins.llama.core.template import ChatTemplate, probing
@@ -26,7 +27,6 @@ from rig.plugins.llama.formats.probe import (
 )
 from rig.plugins.llama.formats.shape import NONE, CallShape, Kept, Preset, Thinking, preset_for
 from rig.plugins.llama.grammar.language import Thoughts
-from rig.config.engine import ThinkingArm
 
 _KEYS = ("reasoning_content", "thinking", "reasoning", "tool_plan")
 _MARKS = (

@@ -6,8 +6,11 @@ from dataclasses import replace
 from functools import partial
 from typing import ClassVar, NamedTuple
 
+from rig.config.engine import GrammarArm, LeakedCalls, ThinkingArm
 from rig.core import registry as plugins
 from rig.core.calls import Call, Json, JsonObject, Outcome
+from rig.core.errors import RigError
+from rig.core.models import BROKEN, OWN, Message, ReplyMessage, ToolDoc, UserMessage
 from rig.plugins.llama.core.settings import EngineSettings
 from rig.plugins.llama.core.template import QUIET, ChatMessage, ChatTemplate, ToolCall
 from rig.plugins.llama.formats import base, leaks
@@ -19,9 +22,6 @@ from rig.plugins.llama.formats.salvage import AnswerError, check_unicode
 from rig.plugins.llama.formats.shape import HOLES, ID, INDEX
 from rig.plugins.llama.grammar.language import Arguments, Language, Maybe, Pattern, RegexText
 from rig.plugins.llama.grammar.schema import SchemaError
-from rig.config.engine import GrammarArm, LeakedCalls, ThinkingArm
-from rig.core.errors import RigError
-from rig.core.models import BROKEN, OWN, Message, ReplyMessage, ToolDoc, UserMessage
 
 _NO_PARAMETERS: JsonObject = {"type": "object", "properties": {}, "additionalProperties": False}
 _PYTHON_TAG = "<|python_tag|>"

@@ -12,13 +12,13 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from rig.core.calls import Call, JsonObject
+from rig.core.models import BROKEN, LEAKED
 from rig.plugins.llama.formats.base import CallChecker, Reading
 from rig.plugins.llama.formats.envelopes import call_in
 from rig.plugins.llama.formats.json_text import JsonError, read_json_at
 from rig.plugins.llama.formats.places import FENCE, MARK, Spot, is_sketch, spots
 from rig.plugins.llama.formats.salvage import LONGEST, check_unicode, without_thoughts
 from rig.plugins.llama.formats.wording import announces, tells
-from rig.core.models import BROKEN, LEAKED
 
 RULES = "1"
 """The version of these rules; part of the fingerprint of arms that read calls by them."""

@@ -5,15 +5,15 @@ from collections.abc import Mapping, Sequence
 from os.path import commonprefix
 from typing import NamedTuple
 
+from rig.config.engine import GIVEN
 from rig.core.calls import Json, JsonObject
+from rig.core.errors import RigError, meant
+from rig.core.models import ToolDoc
 from rig.plugins.llama.core import process
 from rig.plugins.llama.core.template import ChatMessage, ChatTemplate, TemplateError, ToolCall, Variables
 from rig.plugins.llama.formats.base import declarations
 from rig.plugins.llama.formats.shape import ID
 from rig.plugins.llama.grammar.language import JSON
-from rig.config.engine import GIVEN
-from rig.core.errors import RigError, meant
-from rig.core.models import ToolDoc
 
 FIRST, SECOND = "probe_alpha_fn", "probe_bravo_fn"
 QUESTION = "quokka77"

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from rig.config.engine import ToolChoice
 from rig.core.calls import Json, JsonObject
 from rig.plugins.llama.core.assessment import Kind
-from rig.config.engine import ToolChoice
 
 BETWEEN_ITEMS = ", "
 BETWEEN_KEY_AND_VALUE = ": "

@@ -18,11 +18,11 @@ import numpy.typing as npt
 from outlines.backends.llguidance import LLGuidanceBackend
 from outlines.types import CFG
 
+from rig.core.errors import RigError
 from rig.plugins.llama.core.llama import LlamaModel
 from rig.plugins.llama.core.tokenizer import Tokenizer
 from rig.plugins.llama.grammar import lark
 from rig.plugins.llama.grammar.language import Constraint, ConstraintError, Language, Mask
-from rig.core.errors import RigError
 from rig.world.schemas import without_keys
 
 SPACE = r"[ \n\r\t]{1,40}"

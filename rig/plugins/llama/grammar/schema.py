@@ -14,8 +14,8 @@ from decimal import Decimal
 from typing import Any
 
 from rig.core.calls import Json, JsonObject
-from rig.plugins.llama.grammar.patterns import MOST, NAMED, canonical
 from rig.core.errors import RigError
+from rig.plugins.llama.grammar.patterns import MOST, NAMED, canonical
 from rig.world.schemas import fits
 
 RULES = "1"

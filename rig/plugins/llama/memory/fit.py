@@ -10,6 +10,8 @@ from contextlib import closing
 from dataclasses import replace
 from typing import NamedTuple
 
+from rig.core.errors import RigError, counted
+from rig.core.models import Notify
 from rig.plugins.llama.core import llama
 from rig.plugins.llama.core.llama import LlamaContext, LlamaModel, NoMemory
 from rig.plugins.llama.core.placement import MACHINE
@@ -18,8 +20,6 @@ from rig.plugins.llama.files.info import GgufInfo
 from rig.plugins.llama.memory.count import Counting, LlamaCount, OpenContext
 from rig.plugins.llama.memory.plan import DeviceUse, FitPlan, Shape, gpus, machine_memory, size
 from rig.plugins.llama.memory.weights import check_loads, find_weights, open_weights
-from rig.core.errors import RigError, counted
-from rig.core.models import Notify
 
 _COMPILED = {(name, name) for name in ("f16", "bf16", "q8_0", "q4_0")}
 """Types of keys and values for which llama.cpp's CUDA attention is compiled by default."""

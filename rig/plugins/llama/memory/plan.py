@@ -14,9 +14,9 @@ from typing import NamedTuple
 import psutil
 
 from rig.core.calls import ByName, JsonObject
-from rig.plugins.llama.core.placement import MACHINE, Placement, ggml
 from rig.core.errors import counted
 from rig.core.models import Memory
+from rig.plugins.llama.core.placement import MACHINE, Placement, ggml
 
 
 class Shape(NamedTuple):

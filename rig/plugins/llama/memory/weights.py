@@ -18,14 +18,14 @@ from threading import Event, Thread
 from typing import TypeAlias
 from weakref import WeakValueDictionary
 
+from rig.core.errors import RigError
+from rig.core.paths import cache_directory, real
 from rig.plugins.llama.core.llama import Chunk, LlamaContext, LlamaModel
 from rig.plugins.llama.core.placement import Placement
 from rig.plugins.llama.core.tokenizer import Tokenizer
 from rig.plugins.llama.files.caches import sha256_of
 from rig.plugins.llama.files.registry import entry_of
 from rig.plugins.llama.memory.plan import machine_memory
-from rig.core.errors import RigError
-from rig.core.paths import cache_directory, real
 
 _TIMEOUT_S = 300.0
 _DEATHS = frozenset({signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL})

@@ -5,9 +5,11 @@ from collections.abc import Iterator
 
 import click
 
-from rig.core.calls import Call, JsonObject, Outcome
 from rig.cli.output import print_facts, print_json, print_table, say
-from rig.show.texts import file_size, millions
+from rig.core.calls import Call, JsonObject, Outcome
+from rig.core.errors import RigError, counted
+from rig.core.meters import available_cores
+from rig.core.models import CallMessage, ToolDoc, UserMessage
 from rig.plugins.llama.core.settings import EngineSettings
 from rig.plugins.llama.core.template import ChatTemplate, TemplateError, probing
 from rig.plugins.llama.files.adapters import AdapterInfo
@@ -18,9 +20,7 @@ from rig.plugins.llama.formats.form import NativeFormat
 from rig.plugins.llama.formats.probe import find_variables
 from rig.plugins.llama.formats.shape import ID, INDEX
 from rig.plugins.llama.grammar.language import Tags
-from rig.core.errors import RigError, counted
-from rig.core.meters import available_cores
-from rig.core.models import CallMessage, ToolDoc, UserMessage
+from rig.show.texts import file_size, millions
 
 _FIT_HEADER = ("ON", "LAYERS", "WEIGHTS", "KV CACHE", "STATE", "WORKING", "OTHER", "ALL", "FREE", "MARGIN")
 

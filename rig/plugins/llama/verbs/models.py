@@ -1,4 +1,4 @@
-"""`rig models`: list, inspect, fetch and verify models; `rig.plugins.tune.verbs` makes new ones."""
+"""`rig models`: list, inspect, fetch and verify models; other tenants add verbs that make new ones."""
 
 from __future__ import annotations
 
@@ -8,25 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rig.core.calls import JsonObject
 from rig.cli.options import AS_JSON, MODEL, Grouped, click_option, complete_model_files
 from rig.cli.output import print_json, print_table, say
-from rig.cli.verbs import Verb, Verbs, argument, option, verb
-from rig.show.texts import file_size, millions
-from rig.core.errors import RigError, did_you_mean
+from rig.cli.verbs import Verbs, argument, members_of, option, verb
 from rig.config.options import OF_ENGINE, TABLE
+from rig.core.calls import JsonObject
+from rig.core.errors import RigError, did_you_mean
 from rig.core.paths import models_directory
+from rig.show.texts import file_size, millions
 
 if TYPE_CHECKING:
     from rig.plugins.llama.files.registry import Entry
-
-_MAKING = {
-    "quantize": Verb("rig.plugins.tune.verbs:quantize"),
-    "merge": Verb("rig.plugins.tune.verbs:merge"),
-    "calibrate": Verb("rig.plugins.tune.verbs:calibrate"),
-    "tune": Verb("rig.plugins.tune.tune_verb"),
-}
-
 
 _FITTING = (
     *("gpu_layers", "n_cpu_moe", "cpu_moe", "override_tensor", "tensor_split", "main_gpu", "n_ctx"),
@@ -35,7 +27,7 @@ _FITTING = (
 """Options that --fit decides by itself if they are not given."""
 
 
-@verb(Verbs, later=_MAKING)
+@verb(Verbs, later=members_of("models"))
 def command() -> None:
     """List, inspect, fetch, verify, quantize, merge and tune models."""
 
@@ -93,11 +85,11 @@ def info(
     run` would; the other options ask for particular values.
     """
     # Imported here, because forms of answers take a moment to load.
-    from rig.plugins.llama.verbs import info as model_info
     from rig.plugins.llama.core.settings import EngineSettings
     from rig.plugins.llama.files import registry
     from rig.plugins.llama.files.adapters import Adapter, inspect_adapter
     from rig.plugins.llama.files.info import inspect
+    from rig.plugins.llama.verbs import info as model_info
 
     resolved = registry.resolve(model)
     facts = inspect(resolved.path)
@@ -133,8 +125,8 @@ def pull(
     appears only when it is complete and its SHA-256 is right. If the pull of a model in several parts breaks
     off, the next one goes on behind the parts that are here.
     """
-    from rig.show.base import endings_as_exceptions
     from rig.plugins.llama.files import fetch, registry
+    from rig.show.base import endings_as_exceptions
 
     entries = registry.load_registry()
     if unknown := [name for name in models if name not in entries]:

@@ -15,9 +15,9 @@ import numpy as np
 
 from rig.core.calls import JsonObject
 from rig.core.metrics import Counts
+from rig.core.tables import ArmScore, Row, Table
 from rig.stats import Vector, agreement
 from rig.stats.agreement import Interval
-from rig.core.tables import ArmScore, Row, Table
 
 METHODS = {"gpt35": "GPT 3.5", "llama7b": "Llama 2 7B Chat", "static": "static", "human": "human"}
 """The ways of evaluating, by the name of the user agent in upstream's files."""

@@ -19,18 +19,18 @@ from rig.core import files
 from rig.core.calls import Call, ExecutedCall, Json, JsonObject, Outcome
 from rig.core.errors import RigError
 from rig.core.files import filling
+from rig.core.metrics import TASKS, Declaration, Metric, Part, Score
+from rig.core.models import Prediction, Request, StepKey, ToolDoc
+from rig.core.tasks import ASSISTANT, ExpectedTurn, PlayedTurn, Step
 from rig.methods.base import Grading, Method, Option, OptionValues, Settings, Setup
 from rig.methods.paper import RecordedArm, RecordedRun
 from rig.methods.scripted import replied
-from rig.core.metrics import TASKS, Declaration, Metric, Part, Score
-from rig.core.models import Prediction, Request, StepKey, ToolDoc
 from rig.plugins.papers.toolbench.raw import checked_shape, convert, is_raw, method_of, query_id, raw_of
 from rig.plugins.solutions import judgements
 from rig.plugins.solutions.judgements import Judgement, ModelAnswers
 from rig.plugins.solutions.rules import SEED, Shape
 from rig.plugins.solutions.setup import SolutionSetup
 from rig.plugins.solutions.solution import FINISH, Finished, Node, Solution, json_value, without_judge
-from rig.core.tasks import ASSISTANT, ExpectedTurn, PlayedTurn, Step
 
 LARGEST = 256 << 20
 """The most bytes of a file that is read."""

@@ -19,13 +19,20 @@ from rig.core.calls import Json, JsonObject
 from rig.core.documents import Foreign, parsed
 from rig.core.errors import RigError
 from rig.core.files import csv_line, filling, inert, read_text, write
+from rig.core.tables import Standing
 from rig.methods.paper import Paper
 from rig.plugins.papers.toolbench import method
 from rig.plugins.papers.toolbench.method import file_name, read_json
 from rig.plugins.solutions import judgements
-from rig.plugins.solutions.judgements import Compared, Judged, ModelAnswers, Preference, RecordedPasses, Results
+from rig.plugins.solutions.judgements import (
+    Compared,
+    Judged,
+    ModelAnswers,
+    Preference,
+    RecordedPasses,
+    Results,
+)
 from rig.plugins.solutions.solution import Solution
-from rig.core.tables import Standing
 
 Dialect: TypeAlias = Literal["toolbench", "stabletoolbench"]
 

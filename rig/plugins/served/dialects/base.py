@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from rig.core.calls import Json, JsonObject
-from rig.plugins.llama.core.settings import Sampling
 from rig.core.errors import RigError
+from rig.plugins.llama.core.settings import Sampling
 from rig.plugins.served.wire.client import HttpClient
 
 OPENAI: Mapping[str, str] = {

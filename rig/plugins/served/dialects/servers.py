@@ -6,8 +6,8 @@ from pathlib import PurePath
 from typing import Any, ClassVar
 
 from rig.core.calls import JsonObject
-from rig.plugins.llama.core.settings import Sampling
 from rig.core.errors import RigError
+from rig.plugins.llama.core.settings import Sampling
 from rig.plugins.served.dialects import base
 from rig.plugins.served.dialects.base import OPENAI, Dialect, Identity, ScoredToken, choose_model
 from rig.plugins.served.wire.client import HttpClient, ServerFault

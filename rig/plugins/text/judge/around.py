@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from datetime import date
 from itertools import product
 
+from rig.plugins.text.judge.findings import Finding, different, unclear
+from rig.plugins.text.judge.passages import same_name
 from rig.plugins.text.reading.characters import mood
 from rig.plugins.text.reading.clauses import ReadText, read_parts
 from rig.plugins.text.reading.facts import Fact, Sort, TextSpan
 from rig.plugins.text.reading.times import WEEKDAYS
 from rig.plugins.text.reading.words import opened
-from rig.plugins.text.judge.findings import Finding, different, unclear
-from rig.plugins.text.judge.passages import same_name
 
 _DAY_NAME = rf"(?:{'|'.join(name[:3] for name in WEEKDAYS)})[a-z]*"
 _TWO_DAYS = re.compile(rf"\b({_DAY_NAME})s?\W*\b(and|to|till|until|through)?\W*\b({_DAY_NAME})\b", re.I)

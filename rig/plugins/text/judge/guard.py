@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import chain, pairwise
 
+from rig.plugins.text.judge.around import Elsewhere
+from rig.plugins.text.judge.findings import Finding, different, unclear
+from rig.plugins.text.judge.passages import BORDER, Sentence, matching, token
 from rig.plugins.text.reading.clauses import Atom, AtomKind
 from rig.plugins.text.reading.facts import IMPLIED, TIMES, Fact, Sort
 from rig.plugins.text.reading.lexicon import stem, vocabulary
 from rig.plugins.text.reading.times import is_in_part
-from rig.plugins.text.judge.around import Elsewhere
-from rig.plugins.text.judge.findings import Finding, different, unclear
-from rig.plugins.text.judge.passages import BORDER, Sentence, matching, token
 from rig.world.spec import Text
 
 FREE = vocabulary(

@@ -10,16 +10,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from rig.core.calls import UNREAD
-from rig.plugins.text.reading.characters import readable
-from rig.plugins.text.reading.clauses import read_parts
-from rig.plugins.text.reading.languages import equal
-from rig.plugins.text.reading.typos import corrected
-from rig.plugins.text.reading.words import is_foreign, opened
 from rig.plugins.text.judge.around import NOWHERE, Elsewhere, around
 from rig.plugins.text.judge.findings import Finding, Meaning, unclear
 from rig.plugins.text.judge.guard import Comparison
 from rig.plugins.text.judge.least import least_differences
 from rig.plugins.text.judge.passages import passages, sentences_of, unshared
+from rig.plugins.text.reading.characters import readable
+from rig.plugins.text.reading.clauses import read_parts
+from rig.plugins.text.reading.languages import equal
+from rig.plugins.text.reading.typos import corrected
+from rig.plugins.text.reading.words import is_foreign, opened
 from rig.world.spec import Text
 
 MAX_SENTENCES = 160

@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import product, takewhile
 
-from rig.plugins.text.reading.clauses import Atom, canonical, is_past, read_text, sentences
-from rig.plugins.text.reading.lexicon import folded, is_common
 from rig.plugins.text.judge.findings import Finding, unclear
 from rig.plugins.text.judge.passages import same_name, same_word, token
+from rig.plugins.text.reading.clauses import Atom, canonical, is_past, read_text, sentences
+from rig.plugins.text.reading.lexicon import folded, is_common
 from rig.world.spec import Text
 
 MAX_SENTENCES = 160

@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 
 from rig.core.errors import RigError
+from rig.core.paths import CONVERSATIONS
 from rig.plugins.tooltalk.check import check_directory, record_directory
 from rig.plugins.tooltalk.method import METHOD
-from rig.core.paths import CONVERSATIONS
 from rig.plugins.tooltalk_tools import TOOLTALK
 from rig.plugins.tooltalk_tools.world import World
 

@@ -1,0 +1,35 @@
+"""The displays of runs, and the verbs that show a stored run as it went."""
+
+from rig.core.registry import Registry
+
+REQUIRES = (
+    "replay",
+    "tui",
+)
+
+
+def register(registry: Registry) -> None:
+    """Offer the displays, and the verbs that show stored runs. Each is imported when it is chosen."""
+    registry.displays.later("tui", "tui.display:on_terminal")
+    registry.displays.later("plain", "rig.show.lines:PlainDisplay")
+    registry.displays.later("log", "rig.show.lines:LogDisplay")
+    registry.displays.later("notebook", "rig.show.lines:NotebookDisplay")
+    registry.displays.later("none", "rig.show.base:NoDisplay")
+    registry.verbs.later(
+        "watch",
+        "rig.plugins.displays.verb:watch",
+        does="Watch a run in progress, or replay one.",
+        group="Play",
+    )
+    registry.verbs.later(
+        "demo",
+        "rig.plugins.displays.verb:demo",
+        does="Watch a recorded run for half a minute; needs no model.",
+        group="Play",
+    )
+    registry.verbs.later(
+        "tour",
+        "rig.plugins.displays.verb:tour",
+        does="Learn the keys of the live view in a minute.",
+        group="Play",
+    )
