@@ -126,8 +126,8 @@ def _read(reader: Reader, comparison: Comparison) -> float | None:
         one, other = first.content[m], second.content[n]
         if one.fact is not None and one.shown != other.shown:
             written = r"\s*".join(map(re.escape, other.shown.split()))
-            shown = one.shown
-            text = re.sub(rf"(?<!\w){written}(?!\w)", lambda _, shown=shown: shown, text, count=1, flags=re.I)
+            shown = one.shown.replace("\\", r"\\")
+            text = re.sub(rf"(?<!\w){written}(?!\w)", shown, text, count=1, flags=re.I)
     if text != second.text and value is not None:
         value = max(value, reader(first.text, text) or 0.0)
     return value
