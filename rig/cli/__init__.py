@@ -81,7 +81,7 @@ class _Rig(Verbs):
 
     def _grouped(self, context: click.Context) -> dict[str, list[str]]:
         groups: dict[str, list[str]] = {group: [] for group in GROUPS}
-        for name, verb in self.later.items():
+        for name, verb in VERBS.items():
             groups[verb.group].append(name)
         for name in (verbs := self._registered()):
             if " " in name:

@@ -202,7 +202,7 @@ class Verbs(click.Group):
     def shell_complete(self, context: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete the names of members, without importing those that are imported when they are used."""
         names = [name for name in self.list_commands(context) if name.startswith(incomplete)]
-        shown = [name for name in names if name in self.later or not self.commands[name].hidden]
+        shown = [name for name in names if name not in self.commands or not self.commands[name].hidden]
         members = [CompletionItem(name, help=self.does(context, name)) for name in shown]
         return [*members, *click.Command.shell_complete(self, context, incomplete)]
 

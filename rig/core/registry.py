@@ -73,6 +73,12 @@ class Tenants(UserDict[str, Any]):
         """Return the attributes that a tenant's registration has."""
         return self._attributes[name]
 
+    def put_default_first(self) -> None:
+        """Move what is registered with `is_default` before all others."""
+        self.data = dict(
+            sorted(self.data.items(), key=lambda item: not self.declared(item[0]).get("is_default"))
+        )
+
     def __getitem__(self, name: str) -> Any:
         tenant = self.data[name]
         return tenant.load() if isinstance(tenant, Reference) else tenant
@@ -207,6 +213,7 @@ def _load(installed: bool, places: tuple[str, ...]) -> Registry:
                     continue  # It offers nothing but what others of rig's own require.
                 raise RigError("it has no function register(registry)")
             module.register(registry)
+    registry.methods.put_default_first()
     return registry
 
 

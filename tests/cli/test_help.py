@@ -13,6 +13,7 @@ from rig.cli import VERBS, cli
 from rig.cli.options import OUTPUT
 from rig.cli.run import command as run
 from rig.config.option import GROUPS
+from rig.core.registry import own
 
 HEAVY = {
     "gguf",
@@ -46,12 +47,12 @@ def test_no_verb_and_no_heavy_library_is_imported_before_it_is_needed(arguments:
     )
     loaded = set(done.stderr.rpartition("loaded")[2].split())
     assert loaded & HEAVY == set()
-    own = {name for name in loaded if name.startswith(("rig.", "tui"))}
-    assert own & {verb.place.partition(":")[0] for verb in VERBS.values()} == set()
+    ours = {name for name in loaded if name.startswith(("rig.", "tui"))}
+    assert ours & {verb.place.partition(":")[0] for verb in VERBS.values()} == set()
     # Tenants are registered, and none is loaded.
     registering = {".".join(name.split(".")[:n]) for name in own() for n in (1, 2, 3)}
-    assert not {name for name in own - registering if name.startswith(("rig.store", "rig.methods", "tui"))}
-    assert not {name for name in own - registering if name.startswith("rig.plugins.llama.")}
+    assert not {name for name in ours - registering if name.startswith(("rig.store", "rig.methods", "tui"))}
+    assert not {name for name in ours - registering if name.startswith("rig.plugins.llama.")}
 
 
 def test_every_option_of_run_is_in_one_group_of_the_help() -> None:

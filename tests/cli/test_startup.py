@@ -45,13 +45,23 @@ def test_help_of_a_member_loads_nothing_that_plays(words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "verb", ["compare", "leaderboard", "card", "gate", "judge", "plan", "score", "screen"]
+    ("verb", "module"),
+    [
+        ("compare", "rig.cli.compare"),
+        ("plan", "rig.cli.plan"),
+        ("leaderboard", "rig.plugins.judging.ranking_verb"),
+        ("card", "rig.plugins.report.card_verb"),
+        ("gate", "rig.plugins.exports.gate_verb"),
+        ("judge", "rig.plugins.judging.verb"),
+        ("score", "rig.plugins.rescore.verb"),
+        ("screen", "rig.plugins.screen.verb"),
+    ],
 )
-def test_completion_of_options_loads_nothing_that_plays(verb: str) -> None:
+def test_completion_of_options_loads_nothing_that_plays(verb: str, module: str) -> None:
     modules = loaded(
         variables={"_RIG_COMPLETE": "bash_complete", "COMP_WORDS": f"rig {verb} --", "COMP_CWORD": "2"}
     )
-    assert f"rig.cli.{'compare' if verb == 'leaderboard' else verb}" in modules
+    assert module in modules
     assert modules & {*HEAVY, "numpy", "scipy", "sqlite_utils", "pydantic"} == set()
 
 

@@ -224,7 +224,7 @@ def test_only_one_module_opens_sqlite() -> None:
     """Everything else takes a connection from `rig.core.databases`."""
     strays = []
     for path in (*(CHECKOUT / "rig").rglob("*.py"), *(CHECKOUT / "tui").rglob("*.py")):
-        if path == CHECKOUT / "rig" / "databases.py":
+        if path == CHECKOUT / "rig" / "core" / "databases.py":
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call):
