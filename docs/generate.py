@@ -1,9 +1,10 @@
-"""What the documentation takes from the code, put into its pages when `make docs` builds them.
+"""What the documentation takes from the code. `python docs/generate.py` writes it into the pages.
 
-A page says where by a comment: `<!-- commands -->` for the --help texts of all verbs, `<!-- columns -->` for
-the columns of the run store, `<!-- api -->` for what `import rig` offers, and
-`<!-- keys of MODULE:SCREEN -->` for the keys and signs of a screen. mkdocs calls `on_page_markdown` for each
-page. Of files outside docs/ the site has the changelog; links to others become text.
+A page says where by two comments: `<!-- commands -->` for the --help texts of all verbs, `<!-- columns -->`
+for the columns of the run store, `<!-- api -->` for what `import rig` offers, up to `<!-- end -->`. So these
+pages can be read as they are; a test compares them with the code. `<!-- keys of MODULE:SCREEN -->` stands for
+the keys and signs of a screen, which only the built site has. mkdocs calls `on_page_markdown` for each page.
+Of files outside docs/ the site has the changelog; links to others become text.
 """
 
 import importlib
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
     from mkdocs.structure.files import Files
 
 MARKER = re.compile(
-    r"^<!-- (?:(?P<what>commands|columns|api)|keys of (?P<screen>[\w.:]+)) -->$", re.MULTILINE
+    r"^(?P<begin><!-- (?:(?P<what>commands|columns|api)|keys of (?P<screen>[\w.:]+)) -->)$"
+    r"(?:.*?^<!-- end -->$)?",
+    re.MULTILINE | re.DOTALL,
 )
 LINK = re.compile(r"\[(?P<words>[^\]]*)\]\((?P<up>(?:\.\./)+)(?P<target>[^)]*)\)")
 WIDTH = 92
@@ -64,6 +67,17 @@ def _generated(marker: re.Match[str]) -> str:
     if marker["screen"]:
         return keys_text(marker["screen"])
     return {"commands": commands_text, "columns": columns_text, "api": api_text}[marker["what"]]()
+
+
+def filled(page: str) -> str:
+    """A page with what is generated between its comments."""
+
+    def fill(marker: re.Match[str]) -> str:
+        if marker["screen"]:
+            return marker[0]  # Keys are the user's own as soon as a screen is loaded.
+        return f"{marker['begin']}\n\n{_generated(marker).strip()}\n\n<!-- end -->"
+
+    return MARKER.sub(fill, page)
 
 
 def commands_text() -> str:
@@ -145,3 +159,11 @@ def _type(annotation: Any) -> str:
     text = str(annotation) if "[" in str(annotation) else text
     text = re.sub(r"['\"]([A-Z][^'\"]*)['\"]", r"\1", text)
     return re.sub(r"\b(?:\w+\.)+(?=[A-Za-z])", "", text).replace("|", "or")
+
+
+if __name__ == "__main__":
+    for path in Path(__file__).parent.rglob("*.md"):
+        text = path.read_text(encoding="utf-8")
+        if (new := filled(text)) != text:
+            path.write_text(new, encoding="utf-8")
+            print(path)

@@ -46,6 +46,14 @@ SCREENS = [f"reference/screens/{name}.md" for name in ("run", "conversation", "r
 VERBS = [name for name in COMMANDS if name.count(" ") == 1]
 
 
+def test_what_pages_take_from_the_code_is_in_them_as_it_is() -> None:
+    """After a change, `python docs/generate.py` writes it again."""
+    pages = {path: path.read_text(encoding="utf-8") for path in (CHECKOUT / "docs").rglob("*.md")}
+    made = [path for path, text in pages.items() if generator.MARKER.search(text)]
+    assert len(made) >= 3
+    assert [str(path) for path in made if generator.filled(pages[path]) != pages[path]] == []
+
+
 def test_the_command_reference_is_made_of_the_help_texts() -> None:
     page = rendered("reference/cli.md")
     assert all(f" {name}\n" in page for name in COMMANDS)
