@@ -5,7 +5,7 @@ import json
 import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -222,7 +222,7 @@ def check(kind: Kind, folder: Path, content: bytes, most_s: float = 2) -> str:
     folder.mkdir()
     file = folder / kind.name
     file.write_bytes(content)
-    began = perf_counter()
+    began = process_time()
     try:
         kind.read(file)
         fault = ""
@@ -231,7 +231,7 @@ def check(kind: Kind, folder: Path, content: bytes, most_s: float = 2) -> str:
         assert fault
         assert "\n" not in fault
         assert len(fault) < 1000, fault
-    assert perf_counter() - began < most_s
+    assert process_time() - began < most_s
     return fault
 
 
