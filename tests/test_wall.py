@@ -38,9 +38,7 @@ TENANTS = frozenset(path.parent.name for path in CHECKOUT.glob("rig/plugins/*/__
 
 EXCEPTIONS = {
     "rig.cli.config": {"tui"},
-    "rig.cli.options": {"llama"},
     "rig.cli.runs": {"rescore", "tui"},
-    "rig.cli.suites": {"llama", "mcp"},
     "rig.scoring.rules": {"text"},
     "rig.scoring.similarity.embedding": {"text"},
     "rig.scoring.similarity.minilm": {"text"},

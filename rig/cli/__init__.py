@@ -28,11 +28,6 @@ VERBS = {
         "rig.cli.runs:show", "Show the results of a run, or one conversation call by call.", "Results"
     ),
     "compare": Verb("rig.cli.compare", "Compare models, and tell a loss from chance.", "Results"),
-    "tools": Verb(
-        "rig.cli.suites:tools",
-        "List and check tools, and import your own.",
-        "Models, tools and conversations",
-    ),
     "suites": Verb(
         "rig.cli.suites",
         "List suites of conversations, and start your own.",

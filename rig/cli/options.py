@@ -30,11 +30,11 @@ def complete_model_files(
     context: click.Context, parameter: click.Parameter, typed: str, others: Sequence[str] = ()
 ) -> list[CompletionItem]:
     """Complete registry names, files in the models directory, `others`, or any path."""
-    from rig.plugins.llama.files.registry import known_names
+    from rig.config.schemes import FILE
 
-    names: list[str] = []
+    names: Sequence[str] = ()
     with suppress(RigError):
-        names = known_names()
+        names = registry.registered().schemes[FILE].names()
     fitting = [CompletionItem(name) for name in (*names, *others) if name.startswith(typed)]
     return fitting or [CompletionItem(typed, type="file")]
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from rig.config.options import Answers
 from rig.core import registry
+from rig.core.calls import JsonObject
 from rig.core.errors import RigError
 from rig.core.models import Model, Notify, Request
 
@@ -97,6 +98,14 @@ class Scheme:
 
     def check(self, settings: Any) -> None:
         """Raise RigError for settings that none of its models could run with."""
+
+    def names(self) -> Sequence[str]:
+        """Return the names of models that are here, for completion. Raises RigError."""
+        return ()
+
+    def narrowed(self, schema: JsonObject, tool: str) -> JsonObject:
+        """Return the schema of the calls of a tool that its models can write under a grammar."""
+        return schema
 
     def stored(self, text: str) -> str:
         """Return a model's name as the store keeps it, for resuming from anywhere. Raises RigError."""

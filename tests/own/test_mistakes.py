@@ -98,9 +98,9 @@ def test_formats_are_checked_at_any_depth(form: str, good: str, bad: str) -> Non
 
 
 def test_files_without_a_conversation_are_a_fault(tmp_path: Path) -> None:
-    from rig.cli.suites import _check
+    from rig.cli.suites import check_place
 
     assert faults(tmp_path, "") == ()
     toolbox = load_folder(tmp_path)
     with pytest.raises(RigError, match="its files hold no conversation"):
-        _check(tmp_path / "conversations", None, toolbox, record=False, as_json=False)
+        check_place(tmp_path / "conversations", None, toolbox, record=False, as_json=False)

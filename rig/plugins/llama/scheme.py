@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rig.config.engine import EngineOptions
 from rig.config.schemes import ArmWeights, Loader, Scheme, Variant
+from rig.core.calls import JsonObject
 from rig.core.models import Request
 from rig.plugins import llama
 from rig.plugins.llama.core.settings import EngineSettings
@@ -39,6 +40,16 @@ class GgufFiles(Scheme):
 
     def check(self, settings: EngineOptions) -> None:
         llama.check(EngineSettings.of(settings))
+
+    def names(self) -> Sequence[str]:
+        from rig.plugins.llama.files.registry import known_names
+
+        return known_names()
+
+    def narrowed(self, schema: JsonObject, tool: str) -> JsonObject:
+        from rig.plugins.llama.grammar.schema import narrow
+
+        return narrow(schema, tool, formats=False)
 
     def stored(self, text: str) -> str:
         from rig.plugins.llama.files.registry import resolve
