@@ -39,10 +39,6 @@ TENANTS = frozenset(path.parent.name for path in CHECKOUT.glob("rig/plugins/*/__
 EXCEPTIONS = {
     "rig.cli.config": {"tui"},
     "rig.cli.runs": {"rescore", "tui"},
-    "rig.scoring.rules": {"text"},
-    "rig.scoring.similarity.embedding": {"text"},
-    "rig.scoring.similarity.minilm": {"text"},
-    "rig.scoring.similarity.protocol": {"text"},
 }
 """The tenants that files of the kernel still name. The test fails for another, and for one that is gone."""
 
@@ -185,16 +181,13 @@ FOLDERS: dict[str, tuple[str, ...]] = {
     "rig.plugins.llama": ("core", "files", "grammar memory", "formats", "decoding", ".", "verbs"),
     "rig.plugins.papers": (".", "autode toolbench"),
     "rig.plugins.served": ("wire", "dialects", "."),
-    "rig.plugins.text": ("reading", "judge", "."),
-    "rig.scoring": (".", "similarity"),
+    "rig.plugins.text": ("reading", "judge", "measures", "."),
     "tui": ("text", "live", "stored", "widgets", "screens", "."),
 }
 """The folders inside a room, the lowest first; "." are the room's own files, and `a b` are of one rank.
 
 A file may import from lower folders and its own. A room's `__init__.py` may import all of the room.
 """
-UNSORTED = {"rig.scoring"}
-"""Rooms whose folders have no order yet."""
 
 
 def _with_folders() -> list[str]:
@@ -210,7 +203,7 @@ def test_folders_inside_a_room_have_ranks(room: str) -> None:
     place = CHECKOUT.joinpath(*room.split("."))
     assert set(ranks) == {".", *(file.parent.name for file in place.glob("*/__init__.py"))}
     faults = []
-    for path in place.rglob("*.py") if room not in UNSORTED else ():
+    for path in place.rglob("*.py"):
         here = _folder_in(room, module_of(path))
         if here is None:
             continue
@@ -271,7 +264,7 @@ LARGE = {"llama": 60}
 """Tenants with more files than a room should have. They are to become fewer."""
 MOST_CODE = 2_200
 """The most lines of code of a tenant: neither blank, nor a comment or a docstring."""
-LARGER = {"llama": 9_200, "tui": 5_300, "text": 2_400}
+LARGER = {"llama": 9_200, "tui": 5_300, "text": 2_800}
 
 
 def _code(path: Path) -> int:

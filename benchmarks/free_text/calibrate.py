@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.free_text.pairs import Labelled, labelled, outside, unseen
-from rig.plugins.text.judge import Elsewhere, Meaning, judgement
+from rig.plugins.text.judge import judgement
 from rig.plugins.text.judge.guard import Comparison
+from rig.plugins.text.measures.minilm import ADAPTER, MiniLM
 from rig.plugins.tooltalk_tools.world import KINDS
-from rig.scoring.similarity import MiniLM
-from rig.scoring.similarity.minilm import ADAPTER
+from rig.scoring.similarity import Meaning
 
 ERROR_COUNTS = ADAPTER.with_name("error_counts.json")
 GUARDS = (
@@ -69,7 +69,7 @@ def row(name: str, pairs: Sequence[Labelled], minilm: MiniLM, errors: bool = Fal
     """A line of the table."""
     counts = {(label, meaning): 0 for label in (False, True) for meaning in Meaning}
     for pair in pairs:
-        judged = minilm.judge(pair.kind, pair.first, pair.second, Elsewhere())
+        judged = minilm.judge(pair.kind, pair.first, pair.second)
         counts[pair.same, judged.meaning] += 1
         wrong = judged.meaning is (Meaning.DIFFERENT if pair.same else Meaning.SAME)
         if errors and wrong:
@@ -87,7 +87,7 @@ def print_reasons(pairs: Sequence[Labelled], minilm: MiniLM) -> None:
     """Print of each reason to refuse a pair how often it was wrong."""
     refused: defaultdict[str, Counter[bool]] = defaultdict(Counter)
     for pair in pairs:
-        judged = minilm.judge(pair.kind, pair.first, pair.second, Elsewhere())
+        judged = minilm.judge(pair.kind, pair.first, pair.second)
         if judged.meaning is Meaning.DIFFERENT:
             refused[_sort_of(judged.reason)][pair.same] += 1
     for sort, counts in sorted(refused.items(), key=lambda item: -item[1].total()):
@@ -110,7 +110,7 @@ def error_counts() -> dict[str, object]:
         (kind, same): [] for kind in KINDS for same in (True, False)
     }
     for pair in unseen():
-        judged = lenient.judge(pair.kind, pair.first, pair.second, Elsewhere())
+        judged = lenient.judge(pair.kind, pair.first, pair.second)
         values[pair.kind.name, pair.same].append(judged.likeness if judged.meaning is Meaning.SAME else 0.0)
     counts: dict[str, object] = {"thresholds": GRID}
     for kind in KINDS:

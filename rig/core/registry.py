@@ -105,6 +105,7 @@ class Registry:
         self.papers = Tenants("paper")
         self.exports = Tenants("export")
         self.readers = Tenants("reader")
+        self.measures = Tenants("measure of similarity")
         self.suites = Tenants("suite")
         self.dials = Tenants("dial")
         self.verbs = Tenants("verb")

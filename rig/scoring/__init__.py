@@ -2,7 +2,6 @@
 
 from rig.scoring.answers import Answer, Answers, add_answers, answers_file, read_answers
 from rig.scoring.matching import GRADER_VERSION, Grader, Matching, Mode
-from rig.scoring.readers import measured, open_reader
 from rig.scoring.similarity import Adjudicated, Exact, NamedMeasure, Similarity, load
 
 __all__ = [
@@ -19,7 +18,5 @@ __all__ = [
     "add_answers",
     "answers_file",
     "load",
-    "measured",
-    "open_reader",
     "read_answers",
 ]

@@ -7,8 +7,7 @@ from itertools import islice
 from rig.core import times
 from rig.core.calls import Difference, ExecutedCall, Json
 from rig.core.errors import RigError
-from rig.plugins.text.judge import Meaning, beside
-from rig.scoring.similarity import Similarity
+from rig.scoring.similarity import Meaning, Similarity
 from rig.world.rules import NESTED, Rule, TrueCall, nested_texts
 from rig.world.spec import FREE_TEXT, Equality, Response, Text, Tool
 from rig.world.toolbox import Toolbox
@@ -62,7 +61,7 @@ class Rules:
         threshold = 1.0 if own is None else own
         if not (isinstance(expected, str) and isinstance(got, str)):
             return Difference(name, expected, got, 0.0, threshold)
-        judged = self.similarity.judge(kind, expected, got, beside(others))
+        judged = self.similarity.judge(kind, expected, got, others)
         if judged.meaning is Meaning.SAME:
             return None
         unclear = judged.meaning is Meaning.UNCLEAR

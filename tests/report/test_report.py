@@ -361,11 +361,11 @@ def test_json_cuts_long_texts_and_lists_and_says_so(
     assert arguments["time"] == f"{'x' * 20_000} .. 40,000 more characters"
     assert sorted(map(len, arguments)) == [4, 20_000 + len("1:  .. 40,000 more characters")]
     assert max(map(len, filter(lambda each: isinstance(each, list), arguments.values()))) == 20_000
-    monkeypatch.setattr("rig.plugins.report.LARGEST", 100_000)
+    monkeypatch.setattr("rig.plugins.report.render.LARGEST", 100_000)
     short = render(told, "json")
     assert json.loads(short)["cut"]["longest"] < 20_000
     assert len(json.loads(short)["transcripts"]) == 2
-    monkeypatch.setattr("rig.plugins.report.LARGEST", 10)
+    monkeypatch.setattr("rig.plugins.report.render.LARGEST", 10)
     assert len(json.loads(render(told, "json"))["transcripts"]) == 2
     with Runs.open(store) as runs:
         assert "cut" not in json.loads(render(gather(runs, ["latest"]), "json"))

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from benchmarks.adapters import Classifier, packed, write
-from rig.scoring.similarity.encoder import LONGEST_PAIR, PairClassifier, unpacked
-from rig.scoring.similarity.minilm import ADAPTER, directory
+from rig.plugins.text.measures.encoder import LONGEST_PAIR, PairClassifier, unpacked
+from rig.plugins.text.measures.minilm import ADAPTER, directory
 
 PAIR = ("The plumber comes on Monday.", "On Monday a plumber is going to call in.")
 

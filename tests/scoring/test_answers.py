@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rig.plugins.text.judge import Elsewhere, Meaning
+from rig.plugins.text.measures.minilm import MiniLM
 from rig.plugins.tooltalk_tools.world import TASK
 from rig.scoring import Adjudicated, Answer, Answers, Exact, add_answers, answers_file, read_answers
-from rig.scoring.similarity import MiniLM
+from rig.scoring.similarity import Meaning
 
 PAIR = ("water the ferns", "finally water the ferns")
 TEXTS = st.text(max_size=12)
@@ -56,8 +56,8 @@ def test_only_what_is_unclear_is_as_somebody_said() -> None:
     minilm = MiniLM()
     both = Answers([Answer(*PAIR, same=True), Answer("buy milk", "buy bread", same=True)])
     judge = Adjudicated(minilm, both).judge
-    assert minilm.judge(TASK, *PAIR, Elsewhere()).meaning is Meaning.UNCLEAR
-    assert judge(TASK, *PAIR[::-1], Elsewhere()).meaning is Meaning.SAME
-    assert judge(TASK, "buy milk", "buy bread", Elsewhere()).meaning is Meaning.DIFFERENT
+    assert minilm.judge(TASK, *PAIR).meaning is Meaning.UNCLEAR
+    assert judge(TASK, *PAIR[::-1]).meaning is Meaning.SAME
+    assert judge(TASK, "buy milk", "buy bread").meaning is Meaning.DIFFERENT
     assert "answers_sha256" in Adjudicated(minilm, both).fingerprint
-    assert Adjudicated(Exact(), both).judge(TASK, *PAIR, Elsewhere()).meaning is Meaning.DIFFERENT
+    assert Adjudicated(Exact(), both).judge(TASK, *PAIR).meaning is Meaning.DIFFERENT

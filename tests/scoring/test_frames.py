@@ -1,7 +1,7 @@
 """The frame of grading: rules one by one, terms of conversations, names of measures, words of verdicts."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 
 from rig.core.calls import Call, CallPlace, Difference, ExecutedCall, Json, Outcome
 from rig.core.errors import RigError
-from rig.plugins.text.judge import Elsewhere, Meaning, TextJudgement
 from rig.plugins.tooltalk_tools import TOOLTALK
 from rig.scoring import Answer, Answers, Exact, Grader, Mode, add_answers, read_answers, reasons
 from rig.scoring.matching import Matching, Terms
 from rig.scoring.rules import Rules, UpstreamRules
-from rig.scoring.similarity import NamedMeasure, load
+from rig.scoring.similarity import Meaning, NamedMeasure, TextJudgement, load
 from rig.world.rules import Rule, TrueCall
 from rig.world.spec import Equality, Text
 
@@ -46,10 +45,10 @@ class Doubtful:
     def wording(self, kind: Text, first: str, second: str) -> float:
         return self(first, second)
 
-    def judge(self, kind: Text, first: str, second: str, elsewhere: Elsewhere) -> TextJudgement:
+    def judge(self, kind: Text, first: str, second: str, others: Iterable[str] = ()) -> TextJudgement:
         if first != second and first.casefold() == second.casefold():
             return TextJudgement(Meaning.UNCLEAR, 0.5, "only the case differs")
-        return Exact().judge(kind, first, second, elsewhere)
+        return Exact().judge(kind, first, second, others)
 
 
 def alarm(time: str = "07:00:00", **more: Any) -> ExecutedCall:

@@ -8,10 +8,11 @@ from collections.abc import Callable
 import pytest
 
 from rig.core.errors import RigError
-from rig.plugins.text.judge import Elsewhere, Meaning, TextJudgement
+from rig.plugins.text import readers
+from rig.plugins.text.readers import Pair, labelled_pairs, likelihood, measured
 from rig.plugins.tooltalk_tools.world import BODY
-from rig.scoring import Adjudicated, Answer, Answers, Exact, measured, readers
-from rig.scoring.readers import Pair, labelled_pairs, likelihood
+from rig.scoring import Adjudicated, Answer, Answers, Exact
+from rig.scoring.similarity import Meaning, TextJudgement
 
 TRUTH = {frozenset((pair.first, pair.second)): pair.same for pair in labelled_pairs()}
 
@@ -109,9 +110,9 @@ def test_a_reader_decides_what_is_unclear_and_nobody_has_answered() -> None:
     pair = labelled_pairs()[0]
     result = measured(Scripted(truth))
     judge = Adjudicated(Unclear(), reader=result).judge
-    meaning = judge(BODY, pair.first, pair.second, Elsewhere()).meaning
+    meaning = judge(BODY, pair.first, pair.second).meaning
     assert meaning is (Meaning.SAME if pair.same else Meaning.DIFFERENT)
     answers = Answers([Answer(pair.first, pair.second, not pair.same)])
     overruled = Adjudicated(Unclear(), answers, result)
-    assert overruled.judge(BODY, pair.first, pair.second, Elsewhere()).meaning is not meaning
+    assert overruled.judge(BODY, pair.first, pair.second).meaning is not meaning
     assert {"answers_sha256", "reader_sha256"} <= overruled.fingerprint.keys()

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from rig.core.errors import RigError
-from rig.plugins.text.judge import Elsewhere, Meaning
+from rig.plugins.text.measures.embedding import DistilBert, cosine
+from rig.plugins.text.measures.minilm import MiniLM
 from rig.plugins.tooltalk_tools import TOOLTALK
 from rig.plugins.tooltalk_tools.world import BODY, EVENT, KINDS, SUBJECT, TASK
 from rig.scoring import Grader
-from rig.scoring.similarity import DistilBert, Exact, MiniLM, NamedMeasure, load
-from rig.scoring.similarity.embedding import cosine
+from rig.scoring.similarity import Exact, Meaning, NamedMeasure, load
 from rig.world.spec import Text
 
 
@@ -52,8 +52,8 @@ def test_minilm_tells_a_paraphrase_from_another_text(
     minilm: MiniLM, text: str, paraphrase: str, other: str, kind: Text
 ) -> None:
     assert minilm(text, paraphrase) > minilm(text, other)
-    assert minilm.judge(kind, text, paraphrase, Elsewhere()).meaning is not Meaning.DIFFERENT
-    assert minilm.judge(kind, text, other, Elsewhere()).meaning is not Meaning.SAME
+    assert minilm.judge(kind, text, paraphrase).meaning is not Meaning.DIFFERENT
+    assert minilm.judge(kind, text, other).meaning is not Meaning.SAME
 
 
 def test_minilm_knows_no_case_and_is_symmetric(minilm: MiniLM) -> None:
@@ -84,7 +84,7 @@ def test_what_is_no_text_is_like_nothing(minilm: MiniLM, value: object) -> None:
 )
 def test_any_string_has_a_similarity(minilm: MiniLM, text: str) -> None:
     assert -1 <= minilm(text, "water the ferns") <= 1
-    assert 0 <= minilm.judge(BODY, text, "water the ferns", Elsewhere()).likeness <= 1
+    assert 0 <= minilm.judge(BODY, text, "water the ferns").likeness <= 1
 
 
 @pytest.mark.slow

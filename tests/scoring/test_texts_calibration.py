@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from benchmarks.free_text.pairs import unseen
-from rig.plugins.text.judge import Elsewhere, Meaning
+from rig.plugins.text.measures.minilm import MiniLM, bands
 from rig.plugins.tooltalk_tools.world import KINDS
-from rig.scoring.similarity import MiniLM
-from rig.scoring.similarity.minilm import bands
+from rig.scoring.similarity import Meaning
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
 PAIRS = CHECKOUT / "benchmarks" / "free_text"
@@ -62,7 +61,7 @@ def errors(rows: list[tuple[str, str, str, bool]]) -> tuple[float, float, float]
     minilm = MiniLM()
     said: Counter[tuple[bool, Meaning]] = Counter()
     for kind, first, second, is_same in rows:
-        said[is_same, minilm.judge(KINDS[kind], first, second, Elsewhere()).meaning] += 1
+        said[is_same, minilm.judge(KINDS[kind], first, second).meaning] += 1
     different, same = (sum(said[label, meaning] for meaning in Meaning) for label in (False, True))
     unclear = said[False, Meaning.UNCLEAR] + said[True, Meaning.UNCLEAR]
     accepts, rejects = said[False, Meaning.SAME], said[True, Meaning.DIFFERENT]

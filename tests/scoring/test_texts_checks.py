@@ -3,11 +3,12 @@
 import pytest
 
 from rig.core.calls import CallPlace
-from rig.plugins.text.judge import Band, Elsewhere, Meaning, judge
+from rig.plugins.text.judge import Band, judge
+from rig.plugins.text.measures.minilm import MiniLM
 from rig.plugins.tooltalk_tools import TOOLTALK
 from rig.plugins.tooltalk_tools.world import BODY, EVENT, TASK
 from rig.scoring import Grader, load
-from rig.scoring.similarity import MiniLM
+from rig.scoring.similarity import Meaning
 from rig.world.spec import Text
 
 
@@ -60,7 +61,7 @@ def test_what_cannot_mean_the_same_is_never_the_same(first: str, second: str) ->
     ],
 )
 def test_the_model_reads_opposites_roles_and_times(first: str, second: str) -> None:
-    assert MiniLM().judge(BODY, first, second, Elsewhere()).meaning is not Meaning.SAME
+    assert MiniLM().judge(BODY, first, second).meaning is not Meaning.SAME
 
 
 ACCEPTED = [

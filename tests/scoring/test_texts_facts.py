@@ -2,10 +2,11 @@
 
 import pytest
 
-from rig.plugins.text.judge import Band, Meaning, TextJudgement, judge
+from rig.plugins.text.judge import Band, judge
 from rig.plugins.text.reading.clauses import read_text
 from rig.plugins.text.reading.facts import Sort
 from rig.plugins.tooltalk_tools.world import BODY, TASK
+from rig.scoring.similarity import Meaning, TextJudgement
 from rig.world.spec import Text
 
 

@@ -5,9 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from patience import in_a_moment
 
-from rig.plugins.text.judge import Band, Meaning, beside, judge
+from rig.plugins.text.judge import Band, beside, judge
 from rig.plugins.text.reading.typos import corrected
 from rig.plugins.tooltalk_tools.world import BODY, KINDS, TASK
+from rig.scoring.similarity import Meaning
 from rig.world.spec import Text
 
 BAND = Band(same=0.5, unclear=0.4)

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from benchmarks.free_text.rewording import HARMLESS, LEAST, changed
-from rig.plugins.text.judge import Band, Elsewhere, Meaning, TextJudgement, judge
+from rig.plugins.text.judge import Band, judge
+from rig.plugins.text.measures.minilm import MiniLM
 from rig.plugins.tooltalk_tools.world import KINDS
-from rig.scoring.similarity import MiniLM
+from rig.scoring.similarity import Meaning, TextJudgement
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
 PAIRS = CHECKOUT / "benchmarks" / "free_text"
@@ -30,7 +31,7 @@ def judged(kind: str, first: str, second: str) -> TextJudgement:
 
 def judged_with_a_reader(kind: str, first: str, second: str) -> TextJudgement:
     """The same where the packaged model reads what the rules leave open."""
-    return MINILM.judge(KINDS[kind], first, second, Elsewhere())
+    return MINILM.judge(KINDS[kind], first, second)
 
 
 JUDGES = [judged, judged_with_a_reader]

@@ -5,10 +5,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from patience import in_a_moment
 
-from rig.plugins.text.judge import Band, TextJudgement, judge
+from rig.plugins.text.judge import Band, judge
 from rig.plugins.text.reading.clauses import merged, read_text
 from rig.plugins.text.reading.words import MAX_WORDS, words_of
 from rig.plugins.tooltalk_tools.world import BODY, EVENT, KINDS
+from rig.scoring.similarity import TextJudgement
 from rig.world.spec import Text
 
 PIECES = """

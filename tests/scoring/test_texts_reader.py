@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from rig.plugins.text.judge import Band, Meaning, TextJudgement, beside, judge
+from rig.plugins.text.judge import Band, beside, judge
 from rig.plugins.tooltalk_tools.world import BODY, EVENT
+from rig.scoring.similarity import Meaning, TextJudgement
 
 BAND = Band(same=0.8, unclear=0.2, doubtful=0.95)
 

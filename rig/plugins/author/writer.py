@@ -19,9 +19,9 @@ from rig.core.models import Model, Prediction, Request, StepKey, ToolDoc, UserMe
 from rig.methods.episode import course
 from rig.plugins.author.desk import Proposal, Rejected
 from rig.plugins.author.scenes import Scene
-from rig.plugins.text.judge import Meaning, beside
 from rig.plugins.text.reading.lexicon import vocabulary
 from rig.scoring import load as load_similarity
+from rig.scoring.similarity import Meaning
 from rig.world.spec import FREE_TEXT
 from rig.world.toolbox import Toolbox
 
@@ -131,7 +131,7 @@ class ModelAuthor:
         )
         if sorted(words) == sorted(before) or _BENDING & (set(words) ^ set(before)):
             return "order or doubt"
-        judged = self._similarity.judge(FREE_TEXT, text, wording, beside(()))
+        judged = self._similarity.judge(FREE_TEXT, text, wording)
         return "" if judged.meaning is Meaning.SAME else f"{judged.meaning.value} meaning"
 
     def _read(self, proposal: Proposal) -> None:

@@ -3,6 +3,8 @@
 from rig.config.options import Option
 from rig.core.registry import Registry
 
+REQUIRES = ("text",)
+
 FORM = Option(
     "form",
     "none",

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rig.plugins.bfcl.turn_entries import PACKAGE, class_of
-from rig.scoring.similarity.minilm import encoder
+from rig.plugins.text.measures.minilm import encoder
 from rig.world.functions import loaded, standing_in
 
 

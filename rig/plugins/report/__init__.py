@@ -2,7 +2,10 @@
 
 from rig.core.registry import Registry
 
-REQUIRES = ("llama",)
+REQUIRES = (
+    "llama",
+    "text",
+)
 
 
 def register(registry: Registry) -> None:

@@ -5,6 +5,7 @@ from rig.core.registry import Registry
 REQUIRES = (
     "mcp",
     "stress",
+    "text",
     "tooltalk_tools",
 )
 

@@ -20,7 +20,7 @@ from rig.plugins.tooltalk.faults import Truths
 from rig.plugins.tooltalk.prompt import ToolTalkSettings, presented
 from rig.plugins.tooltalk.scoring import judge, name_truths, unmet
 from rig.plugins.tooltalk_tools import TOOLTALK
-from rig.scoring import Adjudicated, Grader, NamedMeasure, measured, open_reader, read_answers
+from rig.scoring import Adjudicated, Grader, NamedMeasure, read_answers
 from rig.scoring import load as load_similarity
 from rig.scoring.matching import Terms
 from rig.world.folder import find_toolbox
@@ -116,6 +116,8 @@ class WorldSetup(Setup):
                 raise RigError(
                     "--reader has no effect with --grader upstream or --similarity exact; leave it out"
                 )
+            from rig.plugins.text.readers import measured, open_reader
+
             reader = measured(open_reader(values["reader"]))
             named, measure = f"{named}, {reader}", Adjudicated(measure, reader=reader)
         self._similarity = named

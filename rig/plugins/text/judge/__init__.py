@@ -7,12 +7,11 @@ docs/explanation/free-text.md explains how, and how often this errs.
 import re
 
 from rig.plugins.text.judge.around import Elsewhere, beside
-from rig.plugins.text.judge.findings import Meaning
-from rig.plugins.text.judge.judgement import Band, Reader, TextJudgement, judge
+from rig.plugins.text.judge.judgement import Band, Reader, judge
 from rig.plugins.text.judge.passages import Sentence, passages, sentences_of, unshared
 from rig.plugins.text.reading.clauses import read_text
 
-__all__ = ["Band", "Elsewhere", "Meaning", "Reader", "TextJudgement", "beside", "judge", "marked"]
+__all__ = ["Band", "Elsewhere", "Reader", "beside", "judge", "marked"]
 
 
 def marked(first: str, second: str) -> list[tuple[str, str]]:

