@@ -13,9 +13,10 @@ import psutil
 
 from benchmarks.attack.campaign import Broken, folder, main
 from benchmarks.attack.hostile import text, value
+from rig.config.schemes import LIVE
 from rig.core.calls import Call
 from rig.core.errors import RigError
-from rig.plugins.mcp.servers import LIVE, load_servers
+from rig.plugins.mcp.servers import load_servers
 from rig.world.toolbox import Simulator
 
 SLOWEST_S = 25.0
