@@ -7,7 +7,7 @@ unless both say the same, it is unclear what the exchange means.
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import product, takewhile
+from itertools import chain, product, takewhile
 
 from rig.plugins.text.judge.findings import Finding, unclear
 from rig.plugins.text.judge.passages import same_name, same_word, token
@@ -26,19 +26,29 @@ _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 
 def least_differences(kind: Text, first: str, second: str) -> Iterator[Finding]:
     """Yield words that stand in place of one another in otherwise equal sentences, or that only one has."""
-    texts = [
-        Counter(tuple(_WORD.findall(sentence)) for sentence in sentences(text)) for text in (first, second)
+    read = [
+        [(tuple(_WORD.findall(sentence)), sentence) for sentence in sentences(text)]
+        for text in (first, second)
     ]
+    texts = [Counter(words for words, _ in sentences) for sentences in read]
     rest = texts[0] - texts[1], texts[1] - texts[0]
     if max(map(len, rest)) > MAX_SENTENCES:
         return
-    for pair in product(*rest):
+    asked = {words for sentences in read for words, sentence in sentences if sentence.rstrip().endswith("?")}
+    pairs = list(product(*rest))
+    if rest[0].total() != rest[1].total():
+        # One of them has a full stop that the other reads as an abbreviation's, or none.
+        pairs.append(
+            (tuple(chain.from_iterable(rest[0].elements())), tuple(chain.from_iterable(rest[1].elements())))
+        )
+    for pair in pairs:
         words = [[folded(word) for word in sentence] for sentence in pair]
         start = _shared(*words)
         end = _shared(*(side[start:][::-1] for side in words))
         ones, others = (sentence[start : len(sentence) - end] for sentence in pair)
         reason = _difference(kind, ones, others)
-        if ones and sorted(words[0]) == sorted(words[1]) and _asks(pair[0]) != _asks(pair[1]):
+        asks = [sentence in asked or _asks(sentence) for sentence in pair]
+        if ones and sorted(words[0]) == sorted(words[1]) and asks[0] != asks[1]:
             reason = "only one asks"
         if reason and not _is_one_but_for_facts(*(" ".join(sentence) for sentence in pair)):
             yield unclear(reason)
