@@ -63,7 +63,8 @@ def test_every_write_that_makes_a_store_may_fail(tmp_path: Path) -> None:
     """Whichever it is, the file is empty afterwards, as if it had never been begun."""
     path = tmp_path / "runs.sqlite"
     writes = number_of_writes(lambda: connect_for_writing(tmp_path / "whole.sqlite").close())
-    assert writes > 50
+    # One schema, made at once, takes fewer than the migrations that it replaced.
+    assert writes > 40
     for number in range(1, writes + 1):
         Faulty.fail(number, FAULTS[number % len(FAULTS)], lasts=number % 5 == 0)
         with pytest.raises(StoreError, match=SAID) as caught:
