@@ -93,7 +93,9 @@ def apart(
     ):
         entered.write(keys)
         entered.seek(0)
-        before = psutil.Process().memory_info().rss
+        # A fork has the memory of its parent, but pages of files only once it looks at them.
+        held_by_parent = psutil.Process().memory_info()
+        before = held_by_parent.rss - getattr(held_by_parent, "shared", 0)
         child = os.fork()
         if not child:
             for number, stream in enumerate((entered, out, err)):

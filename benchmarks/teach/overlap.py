@@ -18,7 +18,7 @@ from rig.plugins.tooltalk.conversations import Conversation
 
 ROOT = Path(__file__).resolve().parents[2]
 HELD_BACK = ROOT / "benchmarks" / "teach" / "held_back"
-OWN = (ROOT / "conversations", ROOT / "rig" / "tooltalk" / "world" / "seed", HELD_BACK)
+OWN = (ROOT / "conversations", ROOT / "rig" / "plugins" / "tooltalk_tools" / "seed", HELD_BACK)
 
 
 def public() -> Path | None:
