@@ -217,7 +217,7 @@ def damaged(value: Any, path: tuple[Any, ...], junk: Any, *, is_gone: bool = Fal
     return value
 
 
-def check(kind: Kind, folder: Path, content: bytes, most_s: float = 2) -> str:
+def check(kind: Kind, folder: Path, content: bytes, most_s: float = 5) -> str:
     """Read a file; the fault, which is one line."""
     folder.mkdir()
     file = folder / kind.name
