@@ -449,7 +449,9 @@ import rig
 run = rig.run("oracle", limit=1, similarity="exact", display="none", mood=["calm", "grim"], patience=1)
 print(*(arm.fingerprint.get("Patience.mood") for arm in run.arms))
 """
-    environment = {**os.environ, "RIG_CONFIG": str(config), "RIG_RUNS": "runs.sqlite"}
+    # A command line that was tried in this process may have left its plugins in the environment.
+    inherited = {name: value for name, value in os.environ.items() if name != "RIG_PLUGINS"}
+    environment = {**inherited, "RIG_CONFIG": str(config), "RIG_RUNS": "runs.sqlite"}
     command = [sys.executable, "-m", "rig", "run", "oracle", "--limit", "1", "--similarity", "exact"]
     subprocess.run([*command, "--display", "none"], cwd=tmp_path, env=environment, check=True)
     completing = {"COMP_WORDS": "rig moo", "COMP_CWORD": "1", "_RIG_COMPLETE": "bash_complete"}
