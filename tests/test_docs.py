@@ -59,6 +59,17 @@ def test_what_pages_take_from_the_code_is_in_them_as_it_is() -> None:
     assert [str(path) for path in made if generator.filled(pages[path]) != pages[path]] == []
 
 
+def test_what_pages_import_of_rig_is_there() -> None:
+    found = {
+        line
+        for page in PAGES
+        for line in re.findall(r"(?m)^from rig\S* import [^\n(]+$", page.read_text("utf-8"))
+    }
+    assert len(found) > 8
+    for line in sorted(found):
+        exec(line, {})
+
+
 def test_the_command_reference_is_made_of_the_help_texts() -> None:
     page = rendered("reference/cli.md")
     assert all(f" {name}\n" in page for name in COMMANDS)

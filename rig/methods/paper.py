@@ -1,7 +1,7 @@
 """The files and tables of papers: what a paper's own tools read and write, for the verbs that need it.
 
-A paper is registered like a method (`rig.plugins`). Verbs find it by its name, or by the method whose runs
-its files hold.
+A paper is registered like a method (`rig.core.registry`). Verbs find it by its name, or by the method whose
+runs its files hold.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -9,7 +9,7 @@ REQUIRES = (
 
 
 def register(registry: Registry) -> None:
-    """Register the suites that are made from their seed when they are first used (`rig.plugins`)."""
+    """Register the suites that are made from their seed when they are first used (`rig.core.registry`)."""
     registry.verbs.later(
         "author",
         "rig.plugins.author.verb:command",

@@ -6,7 +6,7 @@ REQUIRES = ("text",)
 
 
 def register(registry: Registry) -> None:
-    """Offer the method (`rig.plugins`)."""
+    """Offer the method (`rig.core.registry`)."""
     registry.methods.later(
         "autode",
         "rig.plugins.autode.method:METHOD",

@@ -16,7 +16,7 @@ FORM = Option(
 
 
 def register(registry: Registry) -> None:
-    """Offer the method (`rig.plugins`)."""
+    """Offer the method (`rig.core.registry`)."""
     registry.methods.later(
         "bfcl", "rig.plugins.bfcl.method:METHOD", roles=("assistant",), explained=(FORM,), shipped=()
     )

@@ -40,7 +40,7 @@ _FAMILIES = (
 
 
 def register(registry: Registry) -> None:
-    """Offer rig's own answer formats, its presets of families, and models as readers (`rig.plugins`)."""
+    """Offer rig's own answer formats, presets of families, and models as readers (`rig.core.registry`)."""
     registry.verbs.later(
         "history",
         "rig.plugins.llama.verbs.history:history_of_model",

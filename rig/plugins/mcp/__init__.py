@@ -4,5 +4,5 @@ from rig.core.registry import Registry
 
 
 def register(registry: Registry) -> None:
-    """Offer the tools of MCP servers (`rig.plugins`)."""
+    """Offer the tools of MCP servers (`rig.core.registry`)."""
     registry.schemes.later("mcp", "rig.plugins.mcp.servers:MCP", marker="mcp.json", is_place=False)

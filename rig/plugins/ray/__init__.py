@@ -12,5 +12,5 @@ REQUIRES = (
 
 
 def register(registry: Registry) -> None:
-    """Offer Ray as a place for models (`rig.plugins`)."""
+    """Offer Ray as a place for models (`rig.core.registry`)."""
     registry.schemes.later("ray", "rig.plugins.ray.workers:RAY", marker="", is_place=True)

@@ -1,4 +1,4 @@
-"""Screening: look at files before a run, by five questions or by how likely they make the true calls."""
+"""Screening: look at files before a run, by how likely they make the true calls."""
 
 from rig.core.registry import Registry
 

@@ -29,7 +29,7 @@ _DIALECTS = {
 
 
 def register(registry: Registry) -> None:
-    """Register rig's own dialects (`rig.plugins`)."""
+    """Register rig's own dialects (`rig.core.registry`)."""
     for scheme in ("http", "https"):
         registry.schemes.later(scheme, "rig.plugins.served.scheme:SERVED", marker="", is_place=False)
     for name, kind in _DIALECTS.items():

@@ -4,6 +4,6 @@ from rig.core.registry import Registry
 
 
 def register(registry: Registry) -> None:
-    """Offer the strategies (`rig.plugins`)."""
+    """Offer the strategies (`rig.core.registry`)."""
     registry.strategies.later("sweep", "rig.plugins.strategies.sweep:SWEEP")
     registry.strategies.later("until", "rig.plugins.strategies.until:UNTIL")

@@ -18,7 +18,7 @@ OWN = {
 
 
 def register(registry: Registry) -> None:
-    """Register the dials (`rig.plugins`)."""
+    """Register the dials (`rig.core.registry`)."""
     # Their levels are options of the table, so that the neutral ones are known without loading the dials.
     from rig.config.options import OF_METHODS
 

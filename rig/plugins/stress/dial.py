@@ -1,7 +1,7 @@
 """What a dial is: a setting of how much harder a task is made before a model sees it.
 
-A dial is declared once and registered (`rig.plugins`). Its levels are values of an option of the same name,
-and each level is an arm. The world, the ground truth and the grader stay the same.
+A dial is declared once and registered (`rig.core.registry`). Its levels are values of an option of the same
+name, and each level is an arm. The world, the ground truth and the grader stay the same.
 """
 
 import hashlib

@@ -4,7 +4,7 @@ from rig.core.registry import Registry
 
 
 def register(registry: Registry) -> None:
-    """Offer the method (`rig.plugins`)."""
+    """Offer the method (`rig.core.registry`)."""
     registry.methods.later(
         "tau2", "rig.plugins.tau2.method:METHOD", roles=("assistant",), explained=(), shipped=()
     )

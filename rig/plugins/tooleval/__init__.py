@@ -10,7 +10,7 @@ REQUIRES = (
 
 
 def register(registry: Registry) -> None:
-    """Offer the method (`rig.plugins`)."""
+    """Offer the method (`rig.core.registry`)."""
     registry.methods.later(
         "tooleval",
         "rig.plugins.tooleval.method:METHOD",

@@ -11,7 +11,7 @@ REQUIRES = (
 
 
 def register(registry: Registry) -> None:
-    """Offer the method (`rig.plugins`)."""
+    """Offer the method (`rig.core.registry`)."""
     registry.methods.later(
         "tooltalk",
         "rig.plugins.tooltalk.method:METHOD",

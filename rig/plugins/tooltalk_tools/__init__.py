@@ -11,7 +11,7 @@ __all__ = ["TOOLTALK", "register"]
 
 
 def register(registry: Registry) -> None:
-    """Offer the toolbox (`rig.plugins`)."""
+    """Offer the toolbox (`rig.core.registry`)."""
     registry.toolboxes.later("tooltalk", "rig.plugins.tooltalk_tools.registry:TOOLTALK")
 
 

@@ -6,5 +6,5 @@ REQUIRES = ("served",)
 
 
 def register(registry: Registry) -> None:
-    """Offer the comparison as a hook after an arm (`rig.plugins`)."""
+    """Offer the comparison as a hook after an arm (`rig.core.registry`)."""
     registry.hooks.later("attribution", "rig.plugins.twins.hook:ATTRIBUTION")

@@ -1,7 +1,7 @@
 """The dialects of servers: what all servers have in common, and what each program does in its own way.
 
 All answer `POST /v1/chat/completions` with tools, as OpenAI's API does. A dialect is one class and one
-registration (`rig.plugins`). The defaults suit a server that offers nothing more.
+registration (`rig.core.registry`). The defaults suit a server that offers nothing more.
 """
 
 from abc import ABC, abstractmethod
