@@ -40,7 +40,7 @@ VERBS = {
         "rig.cli.config", "Show the settings that apply, and where they come from.", "This machine"
     ),
 }
-"""rig's own verbs; those of tenants are registered (`rig.plugins`)."""
+"""rig's own verbs; those of tenants are registered (`rig.core.registry`)."""
 
 GROUPS = tuple(dict.fromkeys(verb.group for verb in VERBS.values()))
 """The groups of verbs in the order in which --help lists them; those of plugins follow."""

@@ -69,15 +69,10 @@ class Tenants(UserDict[str, Any]):
         attributes = self._attributes[name]
         return attributes[attribute] if attribute in attributes else getattr(self[name], attribute)
 
-    def declared(self, name: str) -> Mapping[str, Any]:
-        """Return the attributes that a tenant's registration has."""
-        return self._attributes[name]
-
     def put_default_first(self) -> None:
         """Move what is registered with `is_default` before all others."""
-        self.data = dict(
-            sorted(self.data.items(), key=lambda item: not self.declared(item[0]).get("is_default"))
-        )
+        order = sorted(self.data, key=lambda name: not self._attributes[name].get("is_default"))
+        self.data = {name: self.data[name] for name in order}
 
     def __getitem__(self, name: str) -> Any:
         tenant = self.data[name]

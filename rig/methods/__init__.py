@@ -51,15 +51,7 @@ def with_suite(name: str) -> Method | None:
     """Return the first method that a suite comes with, or None if no suite has this name."""
     if name in made_suites():
         return get(registry.registered().suites.attribute(name, "method"))
-    if name == ALL:
-        return first()
-    methods = registry.registered().methods
-    for method in methods:
-        # What its registration says is known without loading it.
-        declared = methods.declared(method).get("shipped")
-        if name in (methods[method].suites() if declared is None else declared):
-            return get(method)
-    return None
+    return first() if name == ALL else next((m for m in known().values() if name in m.suites()), None)
 
 
 def load_suite(name: str, named: str | None = None) -> tuple[Method, Loaded]:

@@ -1,7 +1,7 @@
 """What a method is: how tasks are read, played and scored.
 
 The runner plays a method's episodes, the store keeps its turns and counts, and every display shows them;
-none of them knows any method by name. `rig.plugins` says how to register one, and
+none of them knows any method by name. `rig.core.registry` says how to register one, and
 docs/tutorials/methods.md how to write one. What a class does not override, its method does not offer.
 """
 

@@ -100,7 +100,7 @@ class Adjudicated:
     """A similarity that leaves what another one finds unclear to people's answers, or else to a reader."""
 
     def __init__(
-        self, similarity: Similarity, answers: Answers | None = None, reader: "PairReader | None" = None
+        self, similarity: Similarity, answers: Answers | None = None, reader: PairReader | None = None
     ) -> None:
         self.similarity = similarity
         self.reader = reader
@@ -176,8 +176,14 @@ class NamedMeasure:
         """The measure with an absolute path for its directory, if it has one."""
         if self.name == "exact" or is_registered(self.name):
             return self
-        preset = PRESET if self.name.startswith(PRESET) else ""
-        return NamedMeasure(f"{preset}{Path(self.name.removeprefix(preset)).absolute()}", self.threshold)
+        kind, folder = self.folder
+        return NamedMeasure(f"{kind}{folder.absolute()}", self.threshold)
+
+    @property
+    def folder(self) -> tuple[str, Path]:
+        """What the measure is registered under, and the directory that follows it."""
+        kind = PRESET if self.name.startswith(PRESET) else FOLDER
+        return kind, Path(self.name.removeprefix(kind))
 
     def __str__(self) -> str:
         return self.name if self.threshold is None else f"{self.name}@{self.threshold:g}"
@@ -193,7 +199,7 @@ def load(text: str) -> Similarity:
     if is_registered(named.name):
         measure: Similarity = measures[named.name](named.threshold)
         return measure
-    preset = PRESET if named.name.startswith(PRESET) else FOLDER
-    directory = real(Path(named.name.removeprefix(preset)))
-    of_folder: Similarity = measures[preset](directory, name=directory.name, threshold=named.threshold)
+    kind, folder = named.folder
+    directory = real(folder)
+    of_folder: Similarity = measures[kind](directory, name=directory.name, threshold=named.threshold)
     return of_folder

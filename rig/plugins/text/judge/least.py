@@ -30,26 +30,26 @@ def least_differences(kind: Text, first: str, second: str) -> Iterator[Finding]:
         [(tuple(_WORD.findall(sentence)), sentence) for sentence in sentences(text)]
         for text in (first, second)
     ]
-    texts = [Counter(words for words, _ in sentences) for sentences in read]
+    texts = [Counter(words for words, _ in side) for side in read]
     rest = texts[0] - texts[1], texts[1] - texts[0]
     if max(map(len, rest)) > MAX_SENTENCES:
         return
-    asked = {words for sentences in read for words, sentence in sentences if sentence.rstrip().endswith("?")}
+    asked = {words for side in read for words, sentence in side if sentence.rstrip().endswith("?")}
     pairs = list(product(*rest))
     if rest[0].total() != rest[1].total():
         # One of them has a full stop that the other reads as an abbreviation's, or none.
-        pairs.append(
-            (tuple(chain.from_iterable(rest[0].elements())), tuple(chain.from_iterable(rest[1].elements())))
-        )
+        one, other = (tuple(chain.from_iterable(side.elements())) for side in rest)
+        pairs.append((one, other))
     for pair in pairs:
         words = [[folded(word) for word in sentence] for sentence in pair]
         start = _shared(*words)
         end = _shared(*(side[start:][::-1] for side in words))
         ones, others = (sentence[start : len(sentence) - end] for sentence in pair)
         reason = _difference(kind, ones, others)
-        asks = [sentence in asked or _asks(sentence) for sentence in pair]
-        if ones and sorted(words[0]) == sorted(words[1]) and asks[0] != asks[1]:
-            reason = "only one asks"
+        if ones and sorted(words[0]) == sorted(words[1]):
+            asks = [sentence in asked or _asks(sentence) for sentence in pair]
+            if asks[0] != asks[1]:
+                reason = "only one asks"
         if reason and not _is_one_but_for_facts(*(" ".join(sentence) for sentence in pair)):
             yield unclear(reason)
 
