@@ -129,7 +129,10 @@ def understood(path: Path) -> Iterator[None]:
     """
     try:
         yield
-    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+    except (
+        *(ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError),
+        sqlite3.OperationalError,
+    ) as error:
         # A null byte in a user's path has nothing to do with the store.
         if os.environ.get("RIG_TRACEBACK") or "embedded null" in str(error):
             raise
