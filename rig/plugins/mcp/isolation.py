@@ -86,7 +86,10 @@ def _openings(way: str, *, network: bool) -> frozenset[str]:
             place = f"{folder}/socket"
         kinds = ("net", "ipc", "pid") if sys.platform == "linux" else ()
         facts = {
-            **{"file": str(outside), "socket": place, "terminal": terminal, "process": os.getpid()},
+            "file": str(outside),
+            "socket": place,
+            "terminal": terminal,
+            "process": os.getpid(),
             "namespaces": {kind: os.readlink(f"/proc/self/ns/{kind}") for kind in kinds},
         }
         probe = (*_SANDBOX, json.dumps({"probe": {**facts, "way": way}}))
