@@ -27,8 +27,8 @@ DIGEST = "sha256"
 COMPUTED = "counts, rates, intervals, successes, suites, wins, losses and the difference follow from the rows"
 NOT_COMPUTED = (
     "names, the run, its grader and command, how much was planned, the words and tests of the verdict,"
-    " recommendation, curves, limits, errors, notes, speed, settings and the hash of the answers rest on the run:"
-    " to check them, play its command"
+    " recommendation, curves, limits, errors, notes, speed, settings and the hash of the answers rest on the"
+    " run: to check them, play its command"
 )
 
 _PRECISION = 1e-5
