@@ -16,7 +16,6 @@ from rig.plugins.llama.core.template import ChatTemplate, TemplateError
 from rig.plugins.llama.core.tokenizer import Segment, Tokenizer
 from rig.plugins.llama.decoding.cache import Feeding, PrefixStore, PrefixTree, Rows
 from rig.plugins.llama.decoding.decoder import Form, Lane, TokenBudget, generate
-from rig.plugins.llama.decoding.drafting import Ahead, Drafter
 from rig.plugins.llama.decoding.sampler import Sampler
 from rig.plugins.llama.files.adapters import Adapter, named
 from rig.plugins.llama.formats.base import AnswerFormat, PlainFormat
@@ -65,7 +64,6 @@ class LlamaCppModel(Model):
         settings: EngineSettings,
         chosen: FormatChoice,
         sampling: Sampling,
-        drafter: Drafter,
         notify: Notify,
     ) -> None:
         """Take over what was loaded. Code that uses `context` outside of steps owns it from then on."""
@@ -79,7 +77,6 @@ class LlamaCppModel(Model):
         self.grammar = make_grammar(self.weights, tokenizer, settings)
         self._adapter: tuple[Any, float] | None = None
         self._notify = notify
-        self._drafter = drafter
         self._lanes: dict[int, Lane] = {}
         self._template = template
         self._chosen = chosen
@@ -105,11 +102,6 @@ class LlamaCppModel(Model):
     @property
     def memory(self) -> Memory:
         return self._plan.memory(self.slots)
-
-    @property
-    def uses_siblings(self) -> bool:
-        """Whether it drafts from the answers of another arm."""
-        return self._drafter.uses_siblings
 
     def apply_adapter(self, adapter: Adapter | None) -> None:
         """Predict with an adapter from now on, or without one, on the same weights.
@@ -149,7 +141,6 @@ class LlamaCppModel(Model):
     def _forget_turns(self) -> None:
         """Note that no sequence of the context is in a turn."""
         self._turns: list[tuple[str, int, int] | None] = [None] * self.slots
-        self._ahead = [Ahead(self.context, slot) for slot in range(self.slots)]
 
     def prepare(
         self,
@@ -253,7 +244,6 @@ class LlamaCppModel(Model):
 
     def close(self) -> None:
         """Free the context and the weights."""
-        self._drafter.close()
         self.context.close()
         self.weights.close()
 
@@ -344,17 +334,11 @@ class LlamaCppModel(Model):
                 ErrorKind.CONTEXT, f"the prompt has {length} tokens, the context {self.context.n_ctx}"
             )
         turn = request.key.conversation, request.key.repeat, request.key.turn
-        ahead = self._ahead[slot]
-        ahead.settle()
         if request.key.step == 0 or turn != self._turns[slot]:
             self._tree.begin(slot)
             self._turns[slot] = turn
         cached, logits = yield from self._tree.prefill(slot, segments)
         lane.usage = replace(lane.usage, cached_tokens=cached)
-        # Nothing is drafted where the memory cannot take back a token.
-        can_draft = self.context.can_branch
-        source = self._drafter.source(slot, request, prompt, form.marks) if can_draft else None
-        ahead.begin(prompt, cached=cached, lasting=self._tree.lasting(slot), source=source)
         sampler = Sampler(self._sampling, self.settings.seed, request.key, self.weights.vocab)
         sampler.accept(prompt)
         try:
@@ -366,12 +350,10 @@ class LlamaCppModel(Model):
                 logits,
                 budget=TokenBudget(limit, room, form.language.thoughts, thinking),
                 marks=form.marks,
-                ahead=ahead,
                 fast_forward=self.settings.fast_forward,
             )
         finally:
             sampler.close()
-            lane.usage = replace(lane.usage, drafted_tokens=ahead.drafted, accepted_tokens=ahead.accepted)
         if not lane.complete:
             if room <= limit + lane.reasoning_tokens:
                 raise DecodeError(ErrorKind.CONTEXT, f"the context of {self.context.n_ctx} tokens is full")

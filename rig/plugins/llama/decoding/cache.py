@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from rig.core.calls import Json
 from rig.core.models import Notify
-from rig.plugins.llama.core.llama import LlamaContext
+from rig.plugins.llama.core.llama import Chunk, LlamaContext
 from rig.plugins.llama.core.tokenizer import Segment
 from rig.plugins.llama.files.caches import Damaged, DiskCache
 
@@ -107,7 +107,6 @@ class Feed(NamedTuple):
 
 
 Feeding: TypeAlias = Generator[Feed, Rows | None, None]
-Decoding: TypeAlias = Generator[Feed, Rows | None, Logits]
 
 
 @dataclass(slots=True)
@@ -142,10 +141,6 @@ class PrefixTree:
         """Begin a turn: drop what generation left in the cache."""
         path = self._paths[sequence]
         self._drop(sequence, path.lasting, path.lasting_length)
-
-    def lasting(self, sequence: int) -> int:
-        """Return how many tokens of a sequence come from prompts alone."""
-        return self._paths[sequence].lasting_length
 
     def prefill(
         self, sequence: int, segments: Sequence[Segment]
@@ -250,6 +245,15 @@ class PrefixTree:
         del path.segments[kept:]
         path.lasting = min(path.lasting, kept)
         return left
+
+
+def read_prompt(context: LlamaContext, slot: int, prompt: Sequence[int]) -> int:
+    """Bring a sequence to the end of a prompt and compute its last token; return how many were computed."""
+    start = context.drop_tail(slot, min(common(context.sequences[slot], prompt), len(prompt) - 1))
+    for at in range(start, len(prompt), context.n_batch):
+        piece = prompt[at : at + context.n_batch]
+        context.decode([Chunk(slot, piece, int(at + len(piece) == len(prompt)))])
+    return len(prompt) - start
 
 
 def common(left: Sequence[object], right: Sequence[object]) -> int:
