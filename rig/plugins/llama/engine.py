@@ -14,7 +14,7 @@ from rig.plugins.llama.core.llama import Chunk, DecodeError, LlamaContext
 from rig.plugins.llama.core.settings import EngineSettings, Sampling
 from rig.plugins.llama.core.template import ChatTemplate, TemplateError
 from rig.plugins.llama.core.tokenizer import Segment, Tokenizer
-from rig.plugins.llama.decoding.cache import Feeding, PrefixStore, PrefixTree, Rows
+from rig.plugins.llama.decoding.cache import Feeding, Logits, PrefixStore, PrefixTree
 from rig.plugins.llama.decoding.decoder import Form, Lane, TokenBudget, generate
 from rig.plugins.llama.decoding.sampler import Sampler
 from rig.plugins.llama.files.adapters import Adapter, named
@@ -271,12 +271,8 @@ class LlamaCppModel(Model):
             if failure is not None and tokens:
                 self._go_on(slot, lane, failure)
                 continue
-            rows = [self.context.logits(index) for index in range(end - outputs, end)]
             if lane.fed == len(lane.feed.tokens):
-                rows, lane.rows = [*lane.rows, *rows], []
-                self._go_on(slot, lane, rows)
-            else:  # the next batch overwrites them
-                lane.rows += [row.copy() for row in rows]
+                self._go_on(slot, lane, self.context.logits(end - 1) if outputs else None)
 
     def _batch(self) -> list[Chunk]:
         """Return the chunks to decode next, by slot: generated tokens first, then pieces of prompts.
@@ -288,19 +284,19 @@ class LlamaCppModel(Model):
         batch = []
         for slot, lane in sorted(self._lanes.items(), key=lambda item: (not item[1].feed.generated, item[0])):
             size = min(room, len(lane.feed.tokens) - lane.fed, room if lane.feed.generated else piece)
-            left = len(lane.feed.tokens) - lane.fed - size
             tokens = lane.feed.tokens[lane.fed : lane.fed + size]
-            batch.append(Chunk(slot, tokens, max(0, min(size, lane.feed.logits - left))))
+            is_last = size > 0 and lane.fed + size == len(lane.feed.tokens)
+            batch.append(Chunk(slot, tokens, int(is_last and lane.feed.logits)))
             room -= size
             if not lane.feed.generated:
                 piece -= size
         return batch
 
-    def _go_on(self, slot: int, lane: Lane, result: Rows | DecodeError | None) -> None:
+    def _go_on(self, slot: int, lane: Lane, result: Logits | DecodeError | None) -> None:
         """Resume a step with the result it asked for; that may finish it."""
         steps = lane.steps
         assert steps is not None
-        lane.is_generating = lane.feed.generated or lane.feed.logits > 0
+        lane.is_generating = lane.feed.generated or lane.feed.logits
         clock = time.perf_counter()
         failure: tuple[ErrorKind, str] | None = None
         try:

@@ -37,9 +37,8 @@ class Lane:
     started: float
     usage: Usage = field(default_factory=Usage)
     steps: Feeding | None = None
-    feed: Feed = field(default_factory=lambda: Feed((), logits=0))
+    feed: Feed = field(default_factory=lambda: Feed((), logits=False))
     fed: int = 0
-    rows: list[Logits] = field(default_factory=list)
     is_generating: bool = False
     token_ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
@@ -177,9 +176,9 @@ def generate(
             lane.text += bytes_to_text.decode(b"", final=True)
             return
         if pending:
-            rows = yield Feed(pending, logits=1, generated=True)
-            assert rows is not None
-            logits = rows[-1]
+            following = yield Feed(pending, logits=True, generated=True)
+            assert following is not None
+            logits = following
         clock = time.perf_counter()
         allowed = constraint.allowed()
         lane.mask_s += time.perf_counter() - clock
