@@ -113,12 +113,10 @@ def _copy(other: Path, copy: Path) -> set[str]:
     """Copy a store to another file. Return which of its runs are being written."""
     from rig.store import connect
 
-    with connect.connect_unnoticed(other) as database:
+    with connect.copied(other, copy) as database:
         if not connect.identify(database, other):
             raise RigError(f"{other}: is not a run store")
-        running = {row["id"] for row in database.query("SELECT * FROM runs") if held_by(row, other)}
-        connect.copy_to(database, copy)
-    return running
+        return {row["id"] for row in database.query("SELECT * FROM runs") if held_by(row, other)}
 
 
 def _take(database: Database, path: Path, row: dict[str, Any], merged: Merged) -> None:
