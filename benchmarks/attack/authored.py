@@ -142,7 +142,7 @@ def _worded(random: Random, place: Path) -> str:
     from rig.plugins.author.scenes import read_scenes
     from rig.plugins.author.suite import Maker, SuitePart, write_worded
     from rig.plugins.author.writer import ModelAuthor
-    from rig.world.folder import find_toolbox
+    from rig.world.toolbox import find_toolbox
 
     class Liar(Model):
         name = "liar"

@@ -17,8 +17,8 @@ from rig.core.models import ToolDoc
 from rig.plugins.llama.formats.base import CallChecker
 from rig.plugins.llama.formats.salvage import AnswerError
 from rig.plugins.llama.grammar.schema import narrow
-from rig.world.listing import Listing, listing_of
-from rig.world.parameters import ParameterReader
+from rig.plugins.own_tools.listing import Listing, listing_of
+from rig.plugins.own_tools.parameters import ParameterReader
 from rig.world.schemas import fits
 
 STRING: dict[str, Any] = {"type": "string"}
@@ -435,7 +435,7 @@ from benchmarks.memory import peak_memory
 from rig.core.documents import DocumentPart
 from rig.plugins.llama.grammar.schema import narrow
 from rig.core.errors import RigError
-from rig.world.listing import listing_of
+from rig.plugins.own_tools.listing import listing_of
 from rig.world.schemas import fits
 resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
 for line in sys.stdin:

@@ -3,7 +3,10 @@
 from rig.config.options import Option
 from rig.core.registry import Registry
 
-REQUIRES = ("text",)
+REQUIRES = (
+    "own_tools",
+    "text",
+)
 
 FORM = Option(
     "form",

@@ -25,7 +25,7 @@ from rig.plugins.mcp.cassette import Cassette, redactor, restorer
 from rig.plugins.mcp.isolation import sandbox
 from rig.plugins.mcp.server_config import CONFIG, Server, read_config, remote, server_of, write_config
 from rig.plugins.mcp.server_world import Servers, ServerWorld, sha256_of_listing
-from rig.world.listing import NAME, Listing, listing_of, read_listing
+from rig.plugins.own_tools.listing import NAME, Listing, listing_of, read_listing
 from rig.world.spec import FREE_TEXT
 from rig.world.toolbox import Toolbox
 from rig.world.world import World

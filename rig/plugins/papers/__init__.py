@@ -8,6 +8,7 @@ from rig.core.registry import Registry
 REQUIRES = (
     "autode",
     "bfcl",
+    "own_tools",
     "solutions",
     "tooltalk",
 )

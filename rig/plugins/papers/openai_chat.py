@@ -15,8 +15,8 @@ from rig.core.documents import DocumentPart, Foreign, Many, from_json, lines_of,
 from rig.core.errors import RigError
 from rig.core.files import filling, write
 from rig.methods.paper import Converted, Paper
+from rig.plugins.own_tools.listing import listing_of
 from rig.plugins.tooltalk.written import read_written
-from rig.world.listing import listing_of
 
 REPLACING_S = 1.0
 """The seconds that a rule may take for one text."""

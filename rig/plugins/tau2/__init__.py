@@ -2,6 +2,8 @@
 
 from rig.core.registry import Registry
 
+REQUIRES = ("own_tools",)
+
 
 def register(registry: Registry) -> None:
     """Offer the method (`rig.core.registry`)."""

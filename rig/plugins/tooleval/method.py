@@ -27,8 +27,7 @@ from rig.plugins.tooleval import queries
 from rig.plugins.tooleval.episode import Search, calls_of, path_of, replayed
 from rig.plugins.tooleval.queries import Query, ToolEvalSettings, Tools, names, offered, opening, plain
 from rig.world.diff import RecordChange
-from rig.world.folder import find_toolbox
-from rig.world.toolbox import Simulator, Toolbox
+from rig.world.toolbox import Simulator, Toolbox, find_toolbox
 from rig.world.world import Snapshot
 
 VERSION = "1"

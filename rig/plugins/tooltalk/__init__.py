@@ -4,6 +4,7 @@ from rig.core.registry import Registry
 
 REQUIRES = (
     "mcp",
+    "own_tools",
     "stress",
     "text",
     "tooltalk_tools",

@@ -23,6 +23,7 @@ from rig.core.tasks import turn_number
 from rig.methods.base import Checked
 from rig.plugins.mcp.server_world import Servers
 from rig.plugins.mcp.servers import servers_of
+from rig.plugins.own_tools.functions import Function
 from rig.plugins.tooltalk.check import replayed_calls
 from rig.plugins.tooltalk.conversations import Conversation, files_of, is_in_tooltalks_shape, load_file
 from rig.plugins.tooltalk.scoring import unmet
@@ -30,7 +31,6 @@ from rig.plugins.tooltalk.setup import replay
 from rig.plugins.tooltalk.written import call_parts, conversation_parts, turn_parts
 from rig.scoring import reasons
 from rig.world.diff import differences
-from rig.world.functions import Function
 from rig.world.schemas import is_refusal, misformed, refused
 from rig.world.toolbox import Simulator, Toolbox
 

@@ -21,10 +21,10 @@ from rig.core.errors import RigError
 from rig.core.files import beginning, read_json
 from rig.core.paths import real
 from rig.core.tasks import ExpectedTurn, Task, require_unique
+from rig.plugins.own_tools.folder import holds_toolbox
 from rig.plugins.tooltalk.written import Expected, parse_expected, read_written
 from rig.scoring.matching import Terms
 from rig.world import rules
-from rig.world.folder import holds_toolbox
 from rig.world.rules import TrueCall
 
 OWN = "conversations"

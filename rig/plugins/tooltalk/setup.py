@@ -23,9 +23,8 @@ from rig.plugins.tooltalk_tools import TOOLTALK
 from rig.scoring import Adjudicated, Grader, NamedMeasure, read_answers
 from rig.scoring import load as load_similarity
 from rig.scoring.matching import Terms
-from rig.world.folder import find_toolbox
 from rig.world.rules import TrueCall
-from rig.world.toolbox import Simulator, Toolbox
+from rig.world.toolbox import Simulator, Toolbox, find_toolbox
 from rig.world.world import Snapshot, World
 
 

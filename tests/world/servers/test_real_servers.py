@@ -16,8 +16,7 @@ import pytest
 from rig.config.schemes import ServerUse
 from rig.core.calls import Call
 from rig.plugins.mcp.servers import CASSETTE, record_into, servers_of
-from rig.world.folder import find_toolbox
-from rig.world.toolbox import Simulator
+from rig.world.toolbox import Simulator, find_toolbox
 
 HERE = Path(__file__).parent
 PLACE = Path(os.environ.get("RIG_MCP", ""))

@@ -21,9 +21,8 @@ from rig.plugins.mcp import state
 from rig.plugins.mcp.isolation import confined, sandbox
 from rig.plugins.mcp.server_world import Servers
 from rig.plugins.mcp.servers import _declared, servers_of
-from rig.world.folder import find_toolbox
 from rig.world.spec import Unavailable
-from rig.world.toolbox import Simulator
+from rig.world.toolbox import Simulator, find_toolbox
 
 Box = Callable[..., Path]
 Play = Callable[..., Simulator]
