@@ -104,6 +104,7 @@ class Registry:
         self.suites = Tenants("suite")
         self.dials = Tenants("dial")
         self.verbs = Tenants("verb")
+        self.views = Tenants("view")
         self.schemes = Tenants("scheme")
         self.hooks = Tenants("hook after an arm")
         self.strategies = Tenants("strategy")

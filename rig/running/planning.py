@@ -24,7 +24,7 @@ from rig.running.plan import Plan, longest_requests, make_arms
 from rig.running.strategy import RunStrategy
 from rig.scoring import NamedMeasure, answers_file
 from rig.store import Runs, StoredRun, check_writable
-from rig.store.importing import new_run_id
+from rig.store.deletion import new_run_id
 from rig.world.toolbox import find_toolbox, tool_folders
 
 

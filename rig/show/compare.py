@@ -10,7 +10,6 @@ from math import isnan
 from rig.compare.curves import Curve, LevelResult
 from rig.compare.findings import ArmPair, ArmResult, Comparison, Flip
 from rig.compare.groups import WHAT, Groups, Share
-from rig.compare.sequential import SequentialComparison
 from rig.compare.verdict import VerdictKind
 from rig.core.errors import counted
 from rig.core.events import EvidenceMoved
@@ -246,27 +245,6 @@ def hint(comparison: Comparison) -> list[str]:
 def table(corner: str, header: Sequence[str], rows: Sequence[Row], width: int | None = None) -> str:
     """Return a table with a column of numbers under each heading, narrowed if it exceeds `width` cells."""
     return "\n".join(fitted([Row(corner, header), *rows], width))
-
-
-def looks_text(looks: SequentialComparison) -> str:
-    """Return what was found about each arm, with the interval of its loss."""
-    each_end = f"each end of an interval is wrong with a chance of at most {100 * looks.alpha:g}%"
-    shared = f" for all {len(looks.arms)} arms together" if len(looks.arms) > 1 else ""
-    lines = [
-        f"baseline {looks.baseline}, graded by {looks.grader}",
-        f"looking after every conversation costs nothing: {each_end}{shared}, however often one looks",
-        *looks.notes,
-        "",
-    ]
-    if looks.recommendation is not None:
-        lines[:0] = [looks.recommendation.text(), ""]
-    for arm in looks.arms:
-        lines.append(f"{arm.arm}: {arm.judged.text}")
-        lines += [f"  {arm.note}"] if arm.note else []
-        if arm.suite:
-            lines.append(f"  {arm.suite.bounds} points in this suite")
-        lines.append(f"  {arm.alike.bounds} points in conversations like these")
-    return "\n".join(lines)
 
 
 MARKS = ".-=+*#"

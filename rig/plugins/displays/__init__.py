@@ -15,6 +15,11 @@ def register(registry: Registry) -> None:
     registry.displays.later("log", "rig.show.lines:LogDisplay")
     registry.displays.later("notebook", "rig.show.lines:NotebookDisplay")
     registry.displays.later("none", "rig.show.base:NoDisplay")
+    registry.views.later(
+        "runs --tui",
+        "rig.plugins.displays.verb:browse",
+        help="Browse the runs in the terminal: open, watch, resume, compare and delete them.",
+    )
     registry.verbs.later(
         "watch",
         "rig.plugins.displays.verb:watch",

@@ -212,9 +212,9 @@ def import_(
     """  # noqa: D301 - for click
     from rig import methods
     from rig.methods.paper import Paper
+    from rig.plugins.exports.merging import is_store, merge
     from rig.plugins.rescore.stored import import_run
     from rig.running.planning import Options
-    from rig.store import is_store, merge
 
     if format_ is None:
         if any(option for option in (suite, set_, output, rules, name)):

@@ -42,12 +42,6 @@ _FAMILIES = (
 def register(registry: Registry) -> None:
     """Offer rig's own answer formats, presets of families, and models as readers (`rig.core.registry`)."""
     registry.verbs.later(
-        "history",
-        "rig.plugins.llama.verbs.history:history_of_model",
-        does="Show every run of one model file, over time.",
-        group="Results",
-    )
-    registry.verbs.later(
         "models",
         "rig.plugins.llama.verbs.models:command",
         does="List, inspect, fetch, verify, quantize, merge and tune models.",
