@@ -25,9 +25,6 @@ VERBS = {
         "rig.cli.runs:show", "Show the results of a run, or one conversation call by call.", "Results"
     ),
     "compare": Verb("rig.cli.compare", "Compare models, and tell a loss from chance.", "Results"),
-    "config": Verb(
-        "rig.cli.config", "Show the settings that apply, and where they come from.", "This machine"
-    ),
 }
 """rig's own verbs; those of tenants are registered (`rig.core.registry`)."""
 

@@ -138,7 +138,7 @@ class Registry:
         self.displays.add(display)
 
     def add_paper(self, paper: Named) -> None:
-        """Add other people's files and tables: a `Paper` (`rig.methods.paper`), for `--format NAME`."""
+        """Add other people's files and tables: a `Paper` (`rig.plugins.papers.paper`), for `--format`."""
         self.papers.add(paper)
 
     def add_dial(self, dial: Named) -> None:

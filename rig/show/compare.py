@@ -14,11 +14,10 @@ from rig.compare.verdict import VerdictKind
 from rig.core.errors import counted
 from rig.core.events import EvidenceMoved
 from rig.core.metrics import UNCLEAR, Metric, if_right
-from rig.core.tables import Table
 from rig.show import summary
 from rig.show.signs import LEVELS
 from rig.show.summary import note_lines
-from rig.show.table import Row, columns, fitted, inert, markdown, one_line, short_names
+from rig.show.table import Row, columns, fitted, one_line, short_names
 from rig.show.texts import UNKNOWN, percent
 from rig.show.texts import estimate as estimate
 from rig.show.texts import with_interval as with_interval
@@ -272,22 +271,6 @@ def _cell(share: Share) -> str:
     if share.rate is None:
         return "-"
     return f"{share.part}/{share.whole} {100 * share.rate:5.1f}% {mark(share)}"
-
-
-def tables_markdown(tables: Sequence[Table]) -> str:
-    """Return each table in Markdown under its title, and at the end what the paper's own rows are."""
-    parts = []
-    for table in tables:
-        rows = [tuple(inert(cell_text(cell)) for cell in row) for row in table.cells]
-        grid = markdown(table.header, rows, sum(isinstance(cell, str) for cell in table.cells[0]))
-        parts.append(f"**{table.title}** (graded by {inert(table.grader)})\n\n{grid}")
-    cited = dict.fromkeys(table.cited for table in tables)
-    return "\n\n".join([*parts, *filter(None, cited)])
-
-
-def cell_text(value: str | int | float | None) -> str:
-    """Return the text of a cell; shares are in percent."""
-    return str(value) if isinstance(value, str | int) else percent(value)
 
 
 def sparkline(rates: Sequence[float | None]) -> str:

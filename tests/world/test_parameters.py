@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rig.core.documents import DocumentPart
 from rig.core.errors import RigError
 from rig.core.models import ToolDoc
+from rig.plugins.documents.documents import DocumentPart
 from rig.plugins.llama.formats.base import CallChecker
 from rig.plugins.llama.formats.salvage import AnswerError
 from rig.plugins.llama.grammar.schema import narrow
@@ -432,7 +432,7 @@ _PROGRAM = """
 import json, resource, sys, time
 from pathlib import Path
 from benchmarks.memory import peak_memory
-from rig.core.documents import DocumentPart
+from rig.plugins.documents.documents import DocumentPart
 from rig.plugins.llama.grammar.schema import narrow
 from rig.core.errors import RigError
 from rig.plugins.own_tools.listing import listing_of

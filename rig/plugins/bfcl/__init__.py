@@ -4,6 +4,8 @@ from rig.config.options import Option
 from rig.core.registry import Registry
 
 REQUIRES = (
+    "defects",
+    "documents",
     "own_tools",
     "text",
 )

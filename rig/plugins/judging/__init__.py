@@ -5,6 +5,7 @@ from typing import Any, Literal, TypeAlias
 from rig.core.registry import Registry, registered
 
 REQUIRES = (
+    "documents",
     "rescore",
     "solutions",
 )

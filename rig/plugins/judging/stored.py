@@ -111,7 +111,7 @@ def read_votes(store: Path, run: StoredRun) -> tuple[VoteRules, list[TaskVotes]]
 
 
 def write_results(store: Path, run: StoredRun, directory: Path, *, raw: bool = False) -> list[Path]:
-    """Write upstream's files of pass rates or preferences, all or none (`rig.methods.paper`)."""
+    """Write upstream's files of pass rates or preferences, all or none (`rig.plugins.papers.paper`)."""
     rules, votes_of_run = read_votes(store, run)
     rows: list[Any] = []
     for row in votes_of_run:

@@ -12,6 +12,8 @@ from rig.core.errors import RigError
 from rig.core.models import Model, Notify
 from rig.core.registry import Registry
 
+REQUIRES = ("documents",)
+
 # GCC's OpenMP reads this when llama.cpp is loaded. Its threads wait for each other hundreds of times a token.
 # Left alone they spin for 300,000 rounds, and on a busy machine decode ten times slower; put to sleep at once
 # they take twice as long on a quiet one. 2,000 rounds, measured on 2 cores, lose little either way.

@@ -2,7 +2,10 @@
 
 from rig.core.registry import Registry
 
-REQUIRES = ("own_tools",)
+REQUIRES = (
+    "documents",
+    "own_tools",
+)
 
 
 def register(registry: Registry) -> None:

@@ -2,6 +2,8 @@
 
 from rig.core.registry import Registry
 
+REQUIRES = ("documents",)
+
 
 def register(registry: Registry) -> None:
     """Offer the toolboxes of folders (`rig.world.toolbox.find_toolbox`)."""

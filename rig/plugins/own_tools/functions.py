@@ -17,8 +17,8 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from rig.core.budget import parse_json
 from rig.core.calls import Json, JsonObject
-from rig.core.documents import DocumentPart
 from rig.core.errors import RigError
+from rig.plugins.documents.documents import DocumentPart
 from rig.plugins.own_tools.code import LIMIT_S, Overdue, in_time, place_of
 from rig.plugins.own_tools.listing import LOOKUPS, ToolDeclaration, matching
 from rig.plugins.own_tools.parameters import ParameterReader

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from rig.core.budget import Budget
 from rig.core.calls import Json, JsonObject
-from rig.core.documents import DocumentPart, read
 from rig.core.errors import RigError
 from rig.core.files import write
+from rig.plugins.documents.documents import DocumentPart, read
 from rig.plugins.own_tools.parameters import MOST_IN_FILE, ParameterReader
 from rig.world.rules import Rule, simple
 from rig.world.spec import FREE_TEXT, NAME_REGEX, Match, Response, Tool

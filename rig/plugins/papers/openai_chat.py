@@ -11,11 +11,20 @@ import regex
 
 from rig.core.budget import PLAIN
 from rig.core.calls import Json, JsonObject
-from rig.core.documents import DocumentPart, Foreign, Many, from_json, lines_of, parsed, read, to_yaml
 from rig.core.errors import RigError
 from rig.core.files import filling, write
-from rig.methods.paper import Converted, Paper
+from rig.plugins.documents.documents import (
+    DocumentPart,
+    Foreign,
+    Many,
+    from_json,
+    lines_of,
+    parsed,
+    read,
+    to_yaml,
+)
 from rig.plugins.own_tools.listing import listing_of
+from rig.plugins.papers.paper import Converted, Paper
 from rig.plugins.tooltalk.written import read_written
 
 REPLACING_S = 1.0

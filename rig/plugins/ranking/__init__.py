@@ -7,6 +7,7 @@ from rig.core.registry import Registry
 REQUIRES = (
     "judging",
     "llama",
+    "papers",
 )
 
 

@@ -14,7 +14,7 @@ from rig.compare.settings import ArmSettings, factors
 from rig.core.calls import JsonObject
 from rig.core.errors import RigError, counted
 from rig.core.metrics import UNCLEAR, UNPLAYED, Counts, Declaration, Metric, if_right, total
-from rig.core.tables import Standing
+from rig.plugins.papers.grids import Standing
 from rig.stats import Estimate, estimates
 from rig.store import GraderInfo, Runs, StoredArm, StoredRun
 

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 from rig.compare.arms import ChosenArm, choose
 from rig.core.errors import RigError
 from rig.core.metrics import UNPLAYED, Counts
-from rig.core.tables import ArmScore, Table
-from rig.methods import paper
+from rig.plugins.papers import paper
+from rig.plugins.papers.grids import ArmScore, Table
+from rig.show.table import inert, markdown
+from rig.show.texts import percent
 from rig.store import Runs
 
 
@@ -39,5 +41,29 @@ def _scores(runs: Runs, chosen: Sequence[ChosenArm]) -> Iterator[ArmScore]:
                 tasks = by_task.setdefault((grader, cell.arm), defaultdict(list))
                 tasks[cell.conversation].append(cell.counts)
         for score in scores:
-            of_arm = score.of(run.arms[score.arm], by_task.get((score.grader, score.arm), {}))
-            yield of_arm._replace(arm=labels[score.arm])
+            yield ArmScore(
+                labels[score.arm],
+                run.arms[score.arm].fingerprint or {},
+                score.suite or "",
+                score.counts,
+                score.error_types,
+                str(score.grader),
+                score.grader.as_json(),
+                by_task.get((score.grader, score.arm), {}),
+            )
+
+
+def tables_markdown(tables: Sequence[Table]) -> str:
+    """Return each table in Markdown under its title, and at the end what the paper's own rows are."""
+    parts = []
+    for table in tables:
+        rows = [tuple(inert(cell_text(cell)) for cell in row) for row in table.cells]
+        grid = markdown(table.header, rows, sum(isinstance(cell, str) for cell in table.cells[0]))
+        parts.append(f"**{table.title}** (graded by {inert(table.grader)})\n\n{grid}")
+    cited = dict.fromkeys(table.cited for table in tables)
+    return "\n\n".join([*parts, *filter(None, cited)])
+
+
+def cell_text(value: str | int | float | None) -> str:
+    """Return the text of a cell; shares are in percent."""
+    return str(value) if isinstance(value, str | int) else percent(value)

@@ -10,8 +10,7 @@ from rig.cli.compare import ComparisonQuestion
 from rig.cli.output import print_json, say
 from rig.core.calls import JsonObject
 from rig.core.errors import RigError
-from rig.plugins.ranking.tables import published
-from rig.show.compare import tables_markdown
+from rig.plugins.ranking.tables import published, tables_markdown
 from rig.store import Runs
 
 

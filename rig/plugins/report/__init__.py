@@ -3,7 +3,9 @@
 from rig.core.registry import Registry
 
 REQUIRES = (
+    "documents",
     "llama",
+    "papers",
     "ranking",
     "text",
 )

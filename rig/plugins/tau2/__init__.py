@@ -2,7 +2,11 @@
 
 from rig.core.registry import Registry
 
-REQUIRES = ("own_tools",)
+REQUIRES = (
+    "defects",
+    "documents",
+    "own_tools",
+)
 
 
 def register(registry: Registry) -> None:

@@ -16,11 +16,11 @@ import yaml  # type: ignore[import-untyped]
 
 from rig.core.budget import LARGEST_YAML, Budget, parse_json
 from rig.core.calls import Call, ExecutedCall, Json, JsonObject
-from rig.core.documents import YAML_ENDINGS, Lines, from_json, from_yaml, read
 from rig.core.errors import RigError
 from rig.core.files import read_text, write
 from rig.core.tasks import turn_number
 from rig.methods.base import Checked
+from rig.plugins.documents.documents import YAML_ENDINGS, Lines, from_json, from_yaml, read
 from rig.plugins.mcp.server_world import Servers
 from rig.plugins.mcp.servers import servers_of
 from rig.plugins.own_tools.functions import Function

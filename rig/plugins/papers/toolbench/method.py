@@ -23,8 +23,8 @@ from rig.core.metrics import TASKS, Declaration, Metric, Part, Score
 from rig.core.models import Prediction, Request, StepKey, ToolDoc
 from rig.core.tasks import ASSISTANT, ExpectedTurn, PlayedTurn, SearchPath, Step
 from rig.methods.base import Grading, Method, Option, OptionValues, Settings, Setup
-from rig.methods.paper import RecordedArm, RecordedRun
 from rig.methods.scripted import replied
+from rig.plugins.papers.paper import RecordedArm, RecordedRun
 from rig.plugins.papers.toolbench.raw import checked_shape, convert, is_raw, method_of, query_id, raw_of
 from rig.plugins.solutions import judgements
 from rig.plugins.solutions.judgements import Judgement, ModelAnswers
