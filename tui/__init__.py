@@ -2,6 +2,7 @@
 
 REQUIRES = (
     "lines",
+    "matching",
     "replay",
     "rescore",
 )

@@ -21,8 +21,8 @@ from rig.core.errors import RigError
 from rig.show.texts import headline, measured, out_of
 
 if TYPE_CHECKING:
+    from rig.show.transcript import StepNotes
     from rig.store import Cell, Runs, StoredRun, StoredScore, Transcript
-    from rig.world.diff import Effects
 
 
 @verb(Viewed, "runs")
@@ -228,9 +228,9 @@ def print_conversation(
     arms: Sequence[str] = (),
     *,
     as_json: bool,
-    effects_of: Callable[[StoredRun, Transcript], Effects] | None = None,
+    notes_on: Callable[[StoredRun, Transcript], StepNotes] | None = None,
 ) -> None:
-    """Print a conversation of a run, as these arms played it or all. `effects_of` says what calls changed."""
+    """Print a conversation of a run, as these arms played it or all, with notes on its steps."""
     # Listing runs starts faster without the methods that this loads.
     from rig.running.stored_settings import path_of
     from rig.show.transcript import transcript_json, transcript_text
@@ -242,16 +242,14 @@ def print_conversation(
         if not arms or arm.position in wanted
         for repeat in range(run.repeats)
     ]
-    both = [(transcript, effects_of and effects_of(run, transcript)) for transcript in transcripts]
+    both = [(transcript, notes_on and notes_on(run, transcript)) for transcript in transcripts]
     if as_json:
         as_values = [transcript_json(*pair) for pair in both]
         print_json({"run": run.id, "conversation": conversation, "transcripts": as_values})
     else:
         say("\n\n".join(transcript_text(*pair, path_of(run, pair[0])) for pair in both))
-    if any(effect is not None and effect.other_world for _, effect in both):
-        click.echo(
-            "rig: the world is not the one this run was made in; --diff shows the present one", err=True
-        )
+    for caution in dict.fromkeys(notes.caution for _, notes in both if notes and notes.caution):
+        click.echo(f"rig: {caution}", err=True)
 
 
 def _state(run: StoredRun, cell: Cell) -> str:

@@ -16,7 +16,6 @@ from rig.core import registry
 from rig.core.calls import Call, ExecutedCall, Json, JsonObject, Outcome
 from rig.core.errors import RigError, did_you_mean
 from rig.core.models import ToolDoc
-from rig.world.diff import Differences, WorldDiff, compare, diff, drawn_values
 from rig.world.rules import Rule, TrueCall
 from rig.world.schemas import check, check_names
 from rig.world.spec import Stuck, Text, Tool, ToolError, Unavailable, quoted
@@ -218,18 +217,6 @@ class Simulator:
     def restore(self, snapshot: Snapshot) -> None:
         """Restore the world to a state."""
         self.world.restore(snapshot)
-
-    def compare(self, expected: Snapshot, got: Snapshot) -> Differences:
-        """Return how the contents of a world differ from the expected one's, ids aside."""
-        return compare(expected, got, self.world.tables)
-
-    def drawn(self, snapshot: Snapshot) -> frozenset[str]:
-        """Return the ids and tokens that a world holds."""
-        return drawn_values(snapshot, self.world.tables)
-
-    def diff(self, before: Snapshot, after: Snapshot) -> WorldDiff:
-        """Return the difference between two states of the world."""
-        return diff(before, after, self.world.tables)
 
     def repeat(self, executed: ExecutedCall) -> ExecutedCall:
         """Execute a call again; one that a dial made fail is returned as it was, and reaches no world."""

@@ -20,6 +20,7 @@ from rig.compare.verdict import VerdictKind
 from rig.core.errors import RigError
 from rig.core.events import ConversationFinished, TurnFinished
 from rig.core.metrics import TASKS
+from rig.plugins.matching.matching import Grader
 from rig.plugins.rescore.stored import score_run
 from rig.plugins.strategies.looks import compare_sequentially
 from rig.plugins.tooltalk.conversations import parse_conversation
@@ -28,7 +29,7 @@ from rig.plugins.tooltalk_tools import TOOLTALK
 from rig.running.control import Control
 from rig.running.plan import Arm
 from rig.running.runner import run as run_plan
-from rig.scoring import Exact, Grader
+from rig.scoring import Exact
 from rig.show.card import opening
 from rig.show.compare import notes, statistics_text
 from rig.stats.paired import exact_mcnemar, holm

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rig.core.calls import Call, Outcome
+from rig.plugins.matching.rules import Rules
 from rig.plugins.own_tools.folder import load_folder
 from rig.scoring import Exact
-from rig.scoring.rules import Rules
 from rig.world.rules import Rule, TrueCall, nested, parse
 from rig.world.toolbox import Simulator, Toolbox
 from rig.world.values import alike, filled, read_number, typed

@@ -4,6 +4,7 @@ from rig.core.registry import Registry
 
 REQUIRES = (
     "llama",
+    "matching",
     "papers",
     "text",
 )

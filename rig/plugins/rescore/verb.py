@@ -412,7 +412,7 @@ def show_effects(
 ) -> None:
     """Show a conversation with what each call changed in the world."""
     from rig.cli.runs import print_conversation
-    from rig.plugins.rescore.reexecute import effects_of
+    from rig.plugins.rescore.reexecute import notes_on
     from rig.store import Runs
 
     if conversation is None:
@@ -421,4 +421,4 @@ def show_effects(
         raise RigError("--by shows a whole run; leave out --diff and the conversation")
     with Runs.open(runs, graded_by) as stored:
         found = stored.get(run)
-        print_conversation(stored, found, conversation, arms, as_json=as_json, effects_of=effects_of)
+        print_conversation(stored, found, conversation, arms, as_json=as_json, notes_on=notes_on)

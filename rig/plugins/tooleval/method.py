@@ -21,12 +21,13 @@ from rig.core.models import CallMessage, Prediction, Request
 from rig.core.tasks import ASSISTANT, PlayedTurn, SearchPath, Step
 from rig.methods.base import Checked, Grading, Method, Option, Setup
 from rig.methods.scripted import called
+from rig.plugins.matching import worlds
+from rig.plugins.matching.worlds import RecordChange
 from rig.plugins.solutions.setup import SolutionSetup
 from rig.plugins.solutions.solution import FINISH, GIVE_ANSWER, Searched, search_path
 from rig.plugins.tooleval import queries
 from rig.plugins.tooleval.episode import Search, calls_of, path_of, replayed
 from rig.plugins.tooleval.queries import Query, ToolEvalSettings, Tools, names, offered, opening, plain
-from rig.world.diff import RecordChange
 from rig.world.toolbox import Simulator, Toolbox, find_toolbox
 from rig.world.world import Snapshot
 
@@ -288,7 +289,7 @@ class ToolEvalSetup(SolutionSetup, Setup):
 
     def _records(self, before: Snapshot) -> Counter[Change]:
         """Return the changes of records since a snapshot."""
-        difference = self._judging.diff(before, self._judging.snapshot())
+        difference = worlds.diff(self._judging, before, self._judging.snapshot())
         return Counter(_change(change) for change in difference.changes if not change.is_bookkeeping)
 
 

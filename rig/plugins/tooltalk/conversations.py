@@ -21,9 +21,9 @@ from rig.core.files import beginning, read_json
 from rig.core.paths import real
 from rig.core.tasks import ExpectedTurn, Task, require_unique
 from rig.plugins.documents.documents import ENDINGS, parsed
+from rig.plugins.matching.matching import Terms
 from rig.plugins.own_tools.folder import holds_toolbox
 from rig.plugins.tooltalk.written import Expected, parse_expected, read_written
-from rig.scoring.matching import Terms
 from rig.world import rules
 from rig.world.rules import TrueCall
 
