@@ -24,8 +24,8 @@ from rig.running.plan import Plan, longest_requests, make_arms
 from rig.running.strategy import RunStrategy
 from rig.scoring import NamedMeasure, answers_file
 from rig.store import Runs, StoredRun, check_writable
-from rig.store.importing import new_run_id
-from rig.world.folder import find_toolbox, hash_of, holds_toolbox
+from rig.store.deletion import new_run_id
+from rig.world.toolbox import find_toolbox, tool_folders
 
 
 class Options(SimpleNamespace):
@@ -339,8 +339,8 @@ def _require_as_started(stored: StoredRun, options: Options, method: Method, giv
         require_opened(stored, options, method, given)
     elif options.toolbox is not None and "toolbox" not in given and options.toolbox not in _names(method):
         before = {(arm.fingerprint or {}).get("protocol.toolbox_sha256") for arm in stored.arms} - {None}
-        place = Path(options.toolbox)
-        if not holds_toolbox(place) or before - {hash_of(place)}:
+        sha256 = tool_folders().hash_of(Path(options.toolbox))
+        if sha256 is None or before - {sha256}:
             opening.require_named(stored.id, {"toolbox": options.toolbox}, _names(method))
 
 
