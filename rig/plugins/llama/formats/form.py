@@ -112,7 +112,18 @@ class NativeFormat(AnswerFormat):
 
     def write(self, messages: Sequence[Message]) -> list[ChatMessage]:
         write = None if self._native.shows_calls else self._shape.write
-        return chat_messages(messages, self._tool_call, self._result, self._native.thinking.key, write)
+        several = bool(self._shape.between)
+        chat = chat_messages(
+            messages, self._tool_call, self._result, self._native.thinking.key, write, several=several
+        )
+        return [self._without_words(message) for message in chat]
+
+    def _without_words(self, message: ChatMessage) -> ChatMessage:
+        """Return a message without its words, where the template does not take them beside its calls."""
+        takes = self._native.words_beside_calls
+        if not message.calls or takes == "yes" or (takes == "without thoughts" and not all(message.thoughts)):
+            return message
+        return replace(message, parts=())
 
     def _tool_call(self, number: int, call: Call) -> ToolCall:
         identity = f"{number:09}" if self._native.ids == "nine" else f"functions.{call.name}:{number}"
@@ -209,10 +220,12 @@ def chat_messages(
     result: Callable[[ToolCall, Outcome], ChatMessage],
     thoughts_key: str,
     write_calls: Callable[[Sequence[ToolCall]], str] | None = None,
+    *,
+    several: bool = True,
 ) -> list[ChatMessage]:
     """Return the history in OpenAI's shape: calls are parts of messages, their results separate messages.
 
-    `tool_call` makes a call with its number in the history, `result` the message that shows its outcome.
+    Without `several`, each call is a message of its own. `tool_call` makes a call with its number in the history, `result` the message that shows its outcome.
     Thoughts are shown under `thoughts_key`, or left out if that is empty.
     """
     chat: list[ChatMessage] = []
@@ -229,7 +242,7 @@ def chat_messages(
             continue
         call = tool_call(number, message.call)
         number += 1
-        if message.joins and calling >= 0:
+        if several and message.joins and calling >= 0:
             chat[calling] = replace(chat[calling], calls=(*chat[calling].calls, call))
         else:
             calling = len(chat)

@@ -80,7 +80,7 @@ class CallShape:
         return text.replace(ID, f"{number:09}").replace(INDEX, str(number))
 
 
-Kept = Literal["never", "within a turn", "always"]
+Kept = Literal["never", "within a turn", "beside calls", "in part", "always"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,6 +148,8 @@ _LONGEST, _MOST_LINES = 1200, 32
 _KEPT = {
     "never": "dropped from earlier messages",
     "within a turn": "kept until the user speaks again",
+    "beside calls": "kept in earlier messages with calls",
+    "in part": "kept in some earlier messages",
     "always": "kept in all earlier messages",
 }
 
