@@ -118,8 +118,9 @@ def faults(each: Known, source: random.Random) -> Iterator[str]:
     reader = CallReader(each.native.shape, form.checker.schemas, loose=False)
     shape = each.native.shape
     # gpt-oss is shown the name in another place than where it writes it.
-    opening = shape.trigger if shape.lead or each.native.family == "gpt-oss" else shape.open
-    not_words = f"(?!{re.escape(shape.lead.strip())})" if shape.lead else ""
+    opening = shape.trigger if each.native.family == "gpt-oss" else shape.open or shape.trigger
+    others = [text.removeprefix(shape.open).strip() for text in (shape.lead, each.native.thinking.open)]
+    not_words = f"(?!{'|'.join(map(re.escape, others))})" if shape.lead else ""
     if any("of later messages in another form" in fault for fault in each.native.faults):
         opening = opening.removeprefix(shape.trigger)
     place = text.index("question0x")

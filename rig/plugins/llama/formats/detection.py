@@ -113,8 +113,11 @@ def _opening(probe: Probe, before: str) -> str:
     plain = (probe.after_question([message("assistant", ANSWER)]) or "").partition(ANSWER)[0]
     own = before[common_length(before, plain) :].strip()
     prompted = probe.prompt[len(before) :].strip() if probe.prompt.startswith(before) else ""
-    if (own or prompted)[:1].isalnum():
-        return own or prompted
+    if own[:1].isalnum():
+        # The prompt ends before it, or within it.
+        return prompted or probe.without_header(before)
+    if prompted[:1].isalnum():
+        return prompted
     marks = list(MARKER.finditer(before))
     return before[marks[-1].start() :].rstrip() if marks else own
 

@@ -19,7 +19,7 @@ from rig.plugins.llama.formats.detection import Native, Unsupported, family_nati
 from rig.plugins.llama.formats.probe import MARKER, Probe
 from rig.plugins.llama.formats.reader import NAME, CallReader, NotRead
 from rig.plugins.llama.formats.salvage import AnswerError, check_unicode
-from rig.plugins.llama.formats.shape import HOLES, ID, INDEX
+from rig.plugins.llama.formats.shape import AGAIN, HOLES, ID, INDEX, ORDINAL
 from rig.plugins.llama.grammar.language import Arguments, Language, Maybe, Pattern, RegexText
 from rig.plugins.llama.grammar.schema import SchemaError
 
@@ -85,13 +85,15 @@ class NativeFormat(AnswerFormat):
         shape = self._shape
         before, trigger, behind = shape.opening
         also = (Maybe(_filled(shape.also_after)),) if shape.also_after else ()
+        # In one piece with the name, since words may begin alike.
+        glue = shape.open if shape.lead else ""
         calls = tuple(
-            (name, *_filled(after), Arguments(schema, shape.arguments), *also)
+            (glue + name, *_filled(after, name), Arguments(schema, shape.arguments), *also)
             for name, schema in self._schemas.items()
             for after in (shape.after_name, *shape.also_after_name)
         )
         no_arguments = Arguments(_NO_PARAMETERS, shape.arguments)
-        replies = (self._reply_tool, *_filled(shape.after_name), no_arguments, *also)
+        replies = (self._reply_tool, *_filled(shape.after_name, self._reply_tool), no_arguments, *also)
         marks = {*self._native.words, _PYTHON_TAG, *MARKER.findall(before)}
         if self._thoughts is None and self._native.thinking.known:
             marks.add(self._native.thinking.close)
@@ -100,8 +102,8 @@ class NativeFormat(AnswerFormat):
             calls=calls,
             replies=(replies,) if self._reply_tool else (),
             trigger=trigger,
-            prefix=_filled(behind),
-            separator=_filled(shape.between),
+            prefix=_filled(behind.removesuffix(glue)),
+            separator=_filled(shape.between.removesuffix(glue)),
             suffix=_filled(shape.close),
             lead=shape.lead,
             call_lead=before,
@@ -144,8 +146,7 @@ class NativeFormat(AnswerFormat):
             text = f"{self._shape.lead}{self._native.words[0]}{answer}"
             cut = len(self._shape.lead + self._native.words[0]) + 1
             return *closing, Span(text[:cut], "answer"), Span(text[cut:], None)
-        shape = replace(self._shape, open="") if self._shape.lead else self._shape
-        return tuple(span for span in (*closing, *shape.spans([answer])) if span.text)
+        return tuple(span for span in (*closing, *self._shape.spans([answer])) if span.text)
 
     def read(self, text: str) -> Reading:
         reasoning, answer = self._apart(text)
@@ -172,13 +173,13 @@ class NativeFormat(AnswerFormat):
     def _apart(self, text: str) -> tuple[str, str]:
         """Split a text into the thoughts and the answer after them."""
         thinking, thoughts = self._native.thinking, self._thoughts
-        begun = text.lstrip()
-        is_opened = thinking.known and begun.startswith(thinking.open)
+        begun, opening = text.lstrip(), thinking.open.lstrip()
+        is_opened = thinking.known and begun.startswith(opening)
         if not is_opened and not (thoughts and thoughts.is_open):
             return "", text
         if thinking.close not in text and self._shape.trigger in text:
             return "", text  # there were no thoughts, or no mark separates them from the call
-        inner = begun[len(thinking.open) :] if is_opened else text
+        inner = begun[len(opening) :] if is_opened else text
         reasoning, _, answer = inner.partition(thinking.close)
         return reasoning.strip(), answer
 
@@ -189,8 +190,9 @@ class NativeFormat(AnswerFormat):
         before, *opened = shape.opening
         opening = "".join(opened)
         words = answer.partition(shape.trigger)[0]
-        if shape.lead and not answer.startswith(shape.lead) and (not loose or NAME.match(answer)):
-            words = before = opening = ""
+        at_once = answer.startswith(shape.open) and NAME.match(answer, len(shape.open))
+        if shape.lead and not answer.startswith(shape.lead) and (not loose or at_once):
+            words, before, opening = "", "", shape.open
         elif shape.trigger not in answer:
             return [], self._words(answer), []
         elif loose and len(shape.trigger) == 1:  # a bracket; words may contain others
@@ -209,7 +211,7 @@ class NativeFormat(AnswerFormat):
     def _words(self, text: str) -> str:
         opened, closed = self._native.words
         words = text.strip().removeprefix(_PYTHON_TAG)
-        for mark in (self._shape.lead, opened):
+        for mark in (self._shape.lead.lstrip(), opened):
             words = words.removeprefix(mark)
         return words.removesuffix(closed).strip()
 
@@ -264,10 +266,12 @@ _RULES = (
 )
 
 
-def _filled(text: str) -> Pattern:
-    """Return a text of a shape as a pattern, with its holes."""
-    holes = {ID: RegexText("[A-Za-z0-9]{9}"), INDEX: RegexText("[0-9]{1,4}")}
-    return tuple(holes.get(part, part) for part in re.split(f"({HOLES.pattern})", text) if part)
+def _filled(text: str, name: str = "") -> Pattern:
+    """Return a text of a shape as a pattern, with its holes, for a call of this name."""
+    number = RegexText("[0-9]{1,4}")
+    holes = {ID: RegexText("[A-Za-z0-9]{9}"), INDEX: number, ORDINAL: number}
+    parts = re.split(f"({HOLES.pattern})", text.replace(AGAIN, name))
+    return tuple(holes.get(part, part) for part in parts if part)
 
 
 class FormatChoice(NamedTuple):
