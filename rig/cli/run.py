@@ -112,12 +112,14 @@ class Playing:
         "Ring the terminal when a run of a minute or more ends.",
         flags="--bell/--no-bell",
         start=True,
+        common=False,
         group=OUTPUT,
     )
     notify: str | None = option(
         "Run this shell command when the run ends. It can use $RIG_RUN, $RIG_STATE and $RIG_SUMMARY.",
         "COMMAND",
         group=OUTPUT,
+        common=False,
     )
 
 
@@ -133,6 +135,7 @@ class Resuming:
         " repeat arms that failed.  [default: repeat arms, not turns]",
         flags="--retry-failed/--skip-failed",
         default=None,
+        common=False,
         group=OUTPUT,
     )
 
@@ -155,6 +158,7 @@ def command(
         "Load the models in Ray actors, on this machine or in a cluster.",
         "ray[:ADDRESS]",
         "--on",
+        common=False,
         group=OUTPUT,
     ),
     full: bool = shared.FULL,
@@ -177,7 +181,8 @@ def command(
       rig run a.gguf --toolbox my-tools             your own tools and conversations
       rig run a.gguf http://127.0.0.1:8080          a file, and the same file behind a server
     """  # noqa: D301 - for click
-    from rig.running.planning import Options, elsewhere, plan, plan_resume
+    from rig.config.options import RunConfig, require_one_suite
+    from rig.running.planning import elsewhere, plan, plan_resume
     from rig.show.card import ending
 
     name = playing.name
@@ -196,8 +201,8 @@ def command(
             raise RigError(
                 "which model? Give a name from `rig models list`, the path of a .gguf file, or `oracle`"
             )
-        shared.require_one_suite(options)
-        todo = plan(Options(**options), playing.runs, name)
+        require_one_suite(options)
+        todo = plan(RunConfig.of(**options), playing.runs, name)
     if where is not None:
         todo = elsewhere(todo, where)
     ended = show_run(todo, playing.display, as_json=as_json, playing=playing)
@@ -281,7 +286,8 @@ def noise(
     """
     from rig.compare.arms import choose
     from rig.compare.noise import noise_between
-    from rig.running.planning import Options, plan
+    from rig.config.options import RunConfig
+    from rig.running.planning import plan
     from rig.show.summary import whereabouts
     from rig.store import Runs
 
@@ -293,7 +299,7 @@ def noise(
         for name, value in options.items():
             if name != "only" and isinstance(value, tuple) and len(set(value)) > 1:
                 raise RigError(f"noise measures one arm at a time; give --{name.replace('_', '-')} once")
-        todo = plan(Options(models=(model,), noise=True, **options), store, playing.name)
+        todo = plan(RunConfig.of(models=(model,), noise=True, **options), store, playing.name)
         stored, is_stopped = show_run(todo, playing.display, as_json=as_json, playing=playing)
         if code := exit_code(stored, is_stopped):
             say(f"{whereabouts(stored, str(store))}\n  rig noise --of {stored.id}", err=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from rig.config.option import PROMPT, SERVERS, generation_option, machine_option, option, prompt_option
+from rig.config.option import PROMPT, generation_option, machine_option, option, prompt_option
 from rig.core.budget import parse_json
 from rig.core.calls import Json, JsonObject
 from rig.core.errors import RigError
@@ -21,7 +21,6 @@ ToolChoice: TypeAlias = Literal["auto", "required", "none"]
 """Whether a model may, must or must not call tools."""
 GrammarArm: TypeAlias = Literal["json", "strict", "none"]
 """A legal call of a known tool or a reply; the same with formats of dates and the like; or any text."""
-"""The order of the tool's schema, or any order."""
 ThinkingArm: TypeAlias = Literal["auto", "on", "off"]
 """The default of the chat template, or its switch turned on or off."""
 LeakedCalls: TypeAlias = Literal["lenient", "strict"]
@@ -32,6 +31,65 @@ DRAFTS = ("none", "sibling", "lookup")
 """Where drafts can come from besides a model."""
 
 
+GIVEN = frozenset(
+    (
+        *("messages", "tools", "xml_tools", "functions", "add_generation_prompt"),
+        *("bos_token", "eos_token", "strftime_now", "datetime", "raise_exception"),
+    )
+)
+"""The names that rig gives to every template itself."""
+_NAME = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+_TYPED = re.compile(r'true|false|null|-?\d{1,15}(?:\.\d{1,15})?|".*"', re.DOTALL)
+
+
+def assignments(text: str | None) -> JsonObject:
+    """Return the values of an arm by name, from `NAME=VALUE,NAME=VALUE`. Raises RigError."""
+    return {name: typed(values[0]) for name, values in _read(text).items()}
+
+
+def arms_of(texts: Iterable[str | None]) -> list[str | None]:
+    """Return the arms that `NAME=VALUE,VALUE` make: every combination of what several variables are set to.
+
+    Texts about the same variables are further arms. Raises RigError.
+    """
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for text in texts:
+        read = _read(text)
+        if read:
+            made = itertools.product(*([f"{name}={value}" for value in read[name]] for name in read))
+            groups.setdefault(tuple(sorted(read)), []).extend(map(",".join, made))
+    arms = [",".join(parts) for parts in itertools.product(*map(dict.fromkeys, groups.values()))]
+    for arm in arms:
+        _read(arm, once=True)
+    return list(dict.fromkeys(arms)) if groups else [None]
+
+
+def typed(text: str) -> Json:
+    """Return a value as JSON if it is a truth value, a number, null or in quotes; else it is a text."""
+    with suppress(ValueError):
+        value: Json = parse_json(text) if _TYPED.fullmatch(text) else text
+        return value
+    return text
+
+
+def _read(text: str | None, *, once: bool = False) -> dict[str, list[str]]:
+    read: dict[str, list[str]] = {}
+    for part in text.split(",") if text else ():
+        if match := _NAME.fullmatch(part.strip()):
+            if match[1] in read:
+                raise RigError(f"--template-set {text}: {match[1]} is there twice")
+            if match[1] in GIVEN:
+                raise RigError(f"--template-set {match[1]}: rig itself sets that")
+            read[match[1]] = [match[2]]
+        elif read:
+            read[next(reversed(read))].append(part)
+        else:
+            raise RigError(f"--template-set {text}: give NAME=VALUE, or NAME=VALUE,VALUE for an arm each")
+    if once and any(len(values) > 1 for values in read.values()):
+        raise RigError(f"--template-set {text}: two of the variables are set in two ways")
+    return read
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineOptions:
     """How a GGUF file or a server's model is run. None means: decided at loading, and then recorded.
@@ -40,7 +98,7 @@ class EngineOptions:
     """
 
     max_tokens: int = generation_option(
-        256, "At most N tokens in a step.", least=1, verbs="judge", recorded="always"
+        256, "At most N tokens in a step.", least=1, verbs="judge", recorded="always", common=True
     )
     thinking_tokens: int | None = generation_option(
         None,
@@ -66,6 +124,7 @@ class EngineOptions:
         several=True,
         verbs="judge",
         recorded="always",
+        common=True,
     )
     seed: int = generation_option(
         0,
@@ -84,6 +143,7 @@ class EngineOptions:
         unset="all cores",
         verbs="judge screen bench",
         recorded="always",
+        common=True,
     )
     n_gpu_layers: int | None = machine_option(
         None,
@@ -93,6 +153,7 @@ class EngineOptions:
         unset="as many as fit",
         verbs="judge screen bench fit",
         recorded="always",
+        common=True,
     )
     n_cpu_moe: int | None = machine_option(
         None,
@@ -124,6 +185,7 @@ class EngineOptions:
         unset="the model's own, at most 8192, and 4096 more for a model that thinks",
         verbs="judge screen bench fit",
         recorded="always",
+        common=True,
     )
     rope_scaling: Literal["none", "linear", "yarn", "longrope"] | None = machine_option(
         None, "How positions beyond those that the model was trained on are scaled.", unset="as the file says"
@@ -188,6 +250,7 @@ class EngineOptions:
         several=True,
         verbs="screen",
         key="prompt_format",
+        common=True,
     )
     tool_choice: ToolChoice = prompt_option(
         "auto",
@@ -210,6 +273,7 @@ class EngineOptions:
         "Turn thinking on or off, if the chat template has a switch for it.",
         several=True,
         verbs="screen",
+        common=True,
     )
     template_set: str | None = option(
         None,
@@ -217,6 +281,8 @@ class EngineOptions:
         PROMPT,
         metavar="NAME=VALUE,…",
         several=True,
+        # One text can stand for several arms, and several texts for the variables of one.
+        arms=arms_of,
         verbs="screen",
     )
     chat_template: Path | None = prompt_option(
@@ -246,95 +312,11 @@ class EngineOptions:
         "Give the same bits every time: one conversation at a time, one token at a time.",
         verbs="judge screen",
         recorded="always",
+        common=True,
     )
     whole_prompt: bool = option(False, "")
-    dialect: str | None = option(
-        None,
-        "How the server is spoken to: llama-server, llama-cpp-python, ollama, lm-studio or vllm.",
-        SERVERS,
-        metavar="NAME",
-        unset="found by asking it",
-        verbs="judge",
-        recorded="never",
-    )
-    timeout: float = option(
-        600.0,
-        "Give up on an answer of a server after N seconds.",
-        SERVERS,
-        metavar="N",
-        more_than=0,
-        most=86_400,
-        verbs="judge",
-        recorded="never",
-    )
-    thorough: bool = option(
-        False,
-        "Probe a server before a run for as long as it takes, instead of at most 20 s.",
-        SERVERS,
-        verbs="judge",
-        recorded="never",
-    )
 
     @property
     def draws(self) -> bool:
         """Whether tokens may be chosen at random; only the file tells what its author recommends."""
         return self.temperature > 0 or self.sampling not in (None, "greedy")
-
-
-GIVEN = frozenset(
-    (
-        *("messages", "tools", "xml_tools", "functions", "add_generation_prompt"),
-        *("bos_token", "eos_token", "strftime_now", "datetime", "raise_exception"),
-    )
-)
-"""The names that rig gives to every template itself."""
-_NAME = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
-_TYPED = re.compile(r'true|false|null|-?\d{1,15}(?:\.\d{1,15})?|".*"', re.DOTALL)
-
-
-def assignments(text: str | None) -> JsonObject:
-    """Return the values of an arm by name, from `NAME=VALUE,NAME=VALUE`. Raises RigError."""
-    return {name: typed(values[0]) for name, values in _read(text).items()}
-
-
-def arms_of(texts: Iterable[str | None]) -> list[str | None]:
-    """Return the arms that `NAME=VALUE,VALUE` make: every combination of what several variables are set to.
-
-    Texts about the same variables are further arms. Raises RigError.
-    """
-    groups: dict[tuple[str, ...], list[str]] = {}
-    for text in texts:
-        read = _read(text)
-        if read:
-            made = itertools.product(*([f"{name}={value}" for value in read[name]] for name in read))
-            groups.setdefault(tuple(sorted(read)), []).extend(map(",".join, made))
-    arms = [",".join(parts) for parts in itertools.product(*map(dict.fromkeys, groups.values()))]
-    for arm in arms:
-        _read(arm, once=True)
-    return list(dict.fromkeys(arms)) if groups else [None]
-
-
-def typed(text: str) -> Json:
-    """Return a value as JSON if it is a truth value, a number, null or in quotes; else it is a text."""
-    with suppress(ValueError):
-        value: Json = parse_json(text) if _TYPED.fullmatch(text) else text
-        return value
-    return text
-
-
-def _read(text: str | None, *, once: bool = False) -> dict[str, list[str]]:
-    read: dict[str, list[str]] = {}
-    for part in text.split(",") if text else ():
-        if match := _NAME.fullmatch(part.strip()):
-            if match[1] in read:
-                raise RigError(f"--template-set {text}: {match[1]} is there twice")
-            if match[1] in GIVEN:
-                raise RigError(f"--template-set {match[1]}: rig itself sets that")
-            read[match[1]] = [match[2]]
-        elif read:
-            read[next(reversed(read))].append(part)
-        else:
-            raise RigError(f"--template-set {text}: give NAME=VALUE, or NAME=VALUE,VALUE for an arm each")
-    if once and any(len(values) > 1 for values in read.values()):
-        raise RigError(f"--template-set {text}: two of the variables are set in two ways")
-    return read

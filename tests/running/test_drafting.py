@@ -9,10 +9,11 @@ import pytest
 import small_talks
 import tiny_gguf
 
+from rig.config.options import RunConfig
 from rig.core.events import Event
 from rig.plugins.llama.core.llama import LlamaModel
 from rig.running.control import Control
-from rig.running.planning import Options, plan, plan_resume
+from rig.running.planning import plan, plan_resume
 from rig.running.runner import run
 from rig.store import Runs
 
@@ -28,7 +29,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def options(place: Path, **choices: Any) -> Options:
+def options(place: Path, **choices: Any) -> RunConfig:
     given = {
         "max_tokens": 24,
         "max_calls": 2,
@@ -38,7 +39,7 @@ def options(place: Path, **choices: Any) -> Options:
         "tools": ("exact",),
         **choices,
     }
-    return Options(
+    return RunConfig.of(
         models=(str(place / "tiny.gguf"),),
         conversations=place / "conversations",
         world=place / "databases",
