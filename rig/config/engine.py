@@ -27,10 +27,6 @@ LeakedCalls: TypeAlias = Literal["lenient", "strict"]
 """Calls that are written in another form than the family's are carried out, or are words."""
 
 
-DRAFTS = ("none", "sibling", "lookup")
-"""Where drafts can come from besides a model."""
-
-
 GIVEN = frozenset(
     (
         *("messages", "tools", "xml_tools", "functions", "add_generation_prompt"),
@@ -290,15 +286,6 @@ class EngineOptions:
         "Use this Jinja2 file instead of the model's own chat template.",
         opens=True,
         verbs="judge screen bench",
-    )
-    draft: str = generation_option(
-        "none",
-        "Draft several tokens at once, and keep those that the model itself chooses. The draft is the"
-        " previous arm's answer (sibling), text that followed earlier in the prompt (lookup), or comes from a"
-        " smaller model of the family.",
-        metavar="none|sibling|lookup|MODEL",
-        several=True,
-        opens=True,
     )
     grammar: GrammarArm = generation_option(
         "json",

@@ -55,7 +55,6 @@ class RunKeywords(TypedDict, total=False):
     thinking: Literal["auto", "on", "off"] | Sequence[Literal["auto", "on", "off"]]
     template_set: str | Sequence[str] | None
     chat_template: str | Path | None
-    draft: str | Path | Sequence[str | Path]
     grammar: Literal["json", "strict", "none"] | Sequence[Literal["json", "strict", "none"]]
     exact: bool
     dialect: str | None

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rig import methods
-from rig.config.engine import AUTO, DRAFTS
+from rig.config.engine import AUTO
 from rig.config.options import TABLE, Option, RunConfig, combined, of_reader, pair
 from rig.config.schemes import AGAIN, EXACT, FILE, Scheme, ServerUse, place_of, scheme_of
 from rig.core import opening, registry
@@ -39,12 +39,8 @@ def recipe_of(config: RunConfig, names: Container[str]) -> JsonObject:
     changes["similarity"] = str(NamedMeasure.parse(config.similarity).absolute)
     changes["models"] = [_unambiguous(model, names) for model in config.models]
     changes["lora"] = [_files().stored_adapter(text) for text in config.lora]
-    changes["role"] = [
-        f"{role}={_unambiguous(model, names)}"
-        for role, models in config.players().items()
-        for model in models
-    ]
-    changes["draft"] = [_unambiguous(draft, DRAFTS) for draft in config.values("draft")]
+    players = ((role, model) for role, models in config.players().items() for model in models)
+    changes["role"] = [f"{role}={_unambiguous(model, names)}" for role, model in players]
     stored = config.replace(**changes)
     return {name: _as_json(option, stored.values(name)) for name, option in TABLE.items()}
 
@@ -73,7 +69,7 @@ def engines_of(config: RunConfig) -> dict[str, RunConfig]:
         seed = (own.llama.seed + 1) % 2**32 if own.llama.draws else own.llama.seed
         alike[label] = own
         alike[f"{label} {AGAIN}".strip()] = own.replace(seed=seed)
-        alike[f"{label} {EXACT}".strip()] = own.replace(exact=True, parallel=None, draft="none")
+        alike[f"{label} {EXACT}".strip()] = own.replace(exact=True, parallel=None)
     return alike
 
 
@@ -225,8 +221,6 @@ def elsewhere(plan: Plan, where: str) -> Plan:
     """
     if any(arm.config.lora for arm in plan.arms):
         raise RigError("--on does not work with --lora; `rig models merge` makes a model of both")
-    if any(arm.config.llama.draft not in DRAFTS for arm in plan.arms):
-        raise RigError("--on does not work with a draft model; --draft sibling and --draft lookup can")
     if any(isinstance(arm.load, partial) and Person in arm.load.args for arm in plan.arms):
         raise RigError("people can only answer on this machine; leave out --on")
     place = place_of(where)

@@ -60,7 +60,7 @@ class Bench:
                     [Chunk(sequence, feed.tokens[start : start + self.context.n_batch], True)]
                 )
             self.decoded += len(feed.tokens)
-            logits = [self.context.logits()] if feed.logits else None
+            logits = self.context.logits() if feed.logits else None
         held = self.context.sequences[sequence]
         assert held == [token for segment in segments for token in segment]
         bits = logits.tobytes()

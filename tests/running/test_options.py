@@ -16,7 +16,7 @@ from rig.config.options import OF_ENGINE, TABLE, RunConfig, engine_fingerprint
 from rig.core.errors import RigError
 from rig.running.planning import config_of, recipe_of
 
-NAMES = [name for name in TABLE if name not in ("models", "lora", "role", "draft", "similarity")]
+NAMES = [name for name in TABLE if name not in ("models", "lora", "role", "similarity")]
 """Options whose values are stored as they are, and not as files or models."""
 
 

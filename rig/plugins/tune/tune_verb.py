@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) *([KMG]I?B|)", re.IGNORECASE)
-_LEFT_OUT = ("lora", "until", "repeats", "draft", *(o.name for o in TABLE.values() if o.commas))
+_LEFT_OUT = ("lora", "until", "repeats", *(o.name for o in TABLE.values() if o.commas))
 """Options that tuning chooses, that would need another file, or that make several arms."""
 
 

@@ -284,18 +284,6 @@ class LlamaContext:
             C.llama_memory_seq_cp(self._memory, self._names(source)[0], name, 0, length)
         self.sequences[target] = self.sequences[source][:length]
 
-    def duplicate(self, source: int, target: int) -> bool:
-        """Copy `source` to `target`, into separate cells; return False if there is no room.
-
-        With a sliding window the copy lacks what has left the window, so this is for measurements alone.
-        """
-        self.drop_tail(target, 0)
-        if not self._set_sequence(target, self._bytes(self._names(source)[0])):
-            return False
-        self._keep(target, 0)
-        self.sequences[target] = list(self.sequences[source])
-        return True
-
     def has_state(self, sequence: int) -> bool:
         """Return whether a sequence's state can be saved and restored now with equal bits in later batches.
 

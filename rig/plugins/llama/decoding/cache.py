@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from rig.core.calls import Json
 from rig.core.models import Notify
-from rig.plugins.llama.core.llama import LlamaContext
+from rig.plugins.llama.core.llama import Chunk, LlamaContext
 from rig.plugins.llama.core.tokenizer import Segment
 from rig.plugins.llama.files.caches import Damaged, DiskCache
 
@@ -91,23 +91,21 @@ STATES = 2
 """The number of first segments whose state is kept in memory where sequences cannot share cells."""
 
 Logits: TypeAlias = npt.NDArray[np.float32]
-Rows: TypeAlias = Sequence[Logits]
 
 
 class Feed(NamedTuple):
     """Tokens that a step wants decoded next, after what its sequence holds.
 
-    The step receives the logits after the last `logits` of them. `generated` tokens belong to an answer,
+    With `logits`, the step receives those after the last of them. `generated` tokens belong to an answer,
     others to a prompt.
     """
 
     tokens: Sequence[int]
-    logits: int
+    logits: bool
     generated: bool = False
 
 
-Feeding: TypeAlias = Generator[Feed, Rows | None, None]
-Decoding: TypeAlias = Generator[Feed, Rows | None, Logits]
+Feeding: TypeAlias = Generator[Feed, Logits | None, None]
 
 
 @dataclass(slots=True)
@@ -143,13 +141,9 @@ class PrefixTree:
         path = self._paths[sequence]
         self._drop(sequence, path.lasting, path.lasting_length)
 
-    def lasting(self, sequence: int) -> int:
-        """Return how many tokens of a sequence come from prompts alone."""
-        return self._paths[sequence].lasting_length
-
     def prefill(
         self, sequence: int, segments: Sequence[Segment]
-    ) -> Generator[Feed, Rows | None, tuple[int, Logits]]:
+    ) -> Generator[Feed, Logits | None, tuple[int, Logits]]:
         """Bring a sequence to the end of a prompt; yield the tokens to decode.
 
         Returns how many of its tokens were in the cache already, and the last logits. The last segment is
@@ -162,14 +156,14 @@ class PrefixTree:
             # Nothing generated is in the way: prefill by segments, so that they are found again.
             cached = yield from self._lasting_segments(sequence, segments[:-1], cached)
         rest = [token for segment in segments for token in segment][len(self._context.sequences[sequence]) :]
-        rows = yield Feed(rest, logits=1)
-        assert rows is not None
+        logits = yield Feed(rest, logits=True)
+        assert logits is not None
         path.segments = list(segments[:-1])
-        return cached, rows[-1]
+        return cached, logits
 
     def _lasting_segments(
         self, sequence: int, segments: Sequence[Segment], cached: int
-    ) -> Generator[Feed, Rows | None, int]:
+    ) -> Generator[Feed, Logits | None, int]:
         """Find or compute the missing segments; return how many tokens were found, `cached` included."""
         path = self._paths[sequence]
         path.coming = list(segments)
@@ -179,9 +173,9 @@ class PrefixTree:
                 if restored := self._adopt(sequence, segments) or self._restore(sequence, segment):
                     cached += restored
                 elif self._is_on_its_way(sequence, segments):
-                    yield Feed((), logits=0)
+                    yield Feed((), logits=False)
                 else:
-                    yield Feed(segment, logits=0)
+                    yield Feed(segment, logits=False)
                     path.segments.append(segment)
                     path.lasting += 1
                     if path.lasting == 1 and self._context.has_state(sequence):
@@ -250,6 +244,15 @@ class PrefixTree:
         del path.segments[kept:]
         path.lasting = min(path.lasting, kept)
         return left
+
+
+def read_prompt(context: LlamaContext, slot: int, prompt: Sequence[int]) -> int:
+    """Bring a sequence to the end of a prompt and compute its last token; return how many were computed."""
+    start = context.drop_tail(slot, min(common(context.sequences[slot], prompt), len(prompt) - 1))
+    for at in range(start, len(prompt), context.n_batch):
+        piece = prompt[at : at + context.n_batch]
+        context.decode([Chunk(slot, piece, int(at + len(piece) == len(prompt)))])
+    return len(prompt) - start
 
 
 def common(left: Sequence[object], right: Sequence[object]) -> int:
