@@ -161,18 +161,6 @@ class EngineOptions:
     cpu_moe: bool = machine_option(
         False, "Keep the experts of all layers in main memory.", verbs="judge screen bench fit"
     )
-    override_tensor: str | None = machine_option(
-        None,
-        "Put tensors on a device by their names; the first expression that matches counts.",
-        metavar="REGEX=DEVICE,…",
-    )
-    tensor_split: str | None = machine_option(
-        None,
-        "Share layers among several GPUs in these proportions.",
-        metavar="N,…",
-        unset="by their free memory",
-    )
-    main_gpu: int | None = machine_option(None, "Use this GPU alone, counted from 0.", least=0)
     n_ctx: int | None = machine_option(
         None,
         "Context in tokens; auto is what the longest of the conversations needs.",
@@ -183,21 +171,14 @@ class EngineOptions:
         recorded="always",
         common=True,
     )
-    rope_scaling: Literal["none", "linear", "yarn", "longrope"] | None = machine_option(
-        None, "How positions beyond those that the model was trained on are scaled.", unset="as the file says"
-    )
-    rope_scale: float | None = machine_option(
-        None,
-        "By how much the context grows with --rope-scaling. Scaling changes answers to short prompts, too.",
-        least=1,
-        most=1024,
-        unset="as the file says",
-    )
-    yarn_orig_ctx: int | None = machine_option(
-        None,
-        "The context that the model was trained with before YaRN, in tokens.",
-        least=1,
-        unset="the model's own",
+    knobs: tuple[str, ...] = machine_option(
+        (),
+        "Set a parameter of llama.cpp by its own name, such as rope_freq_scale=0.25, main_gpu=1,"
+        " tensor_split=3,1 or tensor_buft_overrides=exps=CPU. Repeatable; it may change answers.",
+        name="llama",
+        metavar="NAME=VALUE",
+        listed=True,
+        recorded="never",
     )
     n_batch: int | None = machine_option(
         None,

@@ -36,13 +36,8 @@ class RunKeywords(TypedDict, total=False):
     gpu_layers: int | None
     n_cpu_moe: int | None
     cpu_moe: bool
-    override_tensor: str | None
-    tensor_split: str | None
-    main_gpu: int | None
     n_ctx: int | Literal["auto"] | None
-    rope_scaling: Literal["none", "linear", "yarn", "longrope"] | None
-    rope_scale: float | None
-    yarn_orig_ctx: int | None
+    llama: str | Sequence[str]
     n_batch: int | None
     parallel: int | None
     kv: str | Sequence[str]

@@ -48,7 +48,7 @@ def test_help_of_a_member_loads_nothing_that_plays(words: str) -> None:
     ("verb", "module"),
     [
         ("compare", "rig.cli.compare"),
-        ("plan", "rig.cli.plan"),
+        ("plan", "rig.plugins.plan.verb"),
         ("leaderboard", "rig.plugins.judging.ranking_verb"),
         ("card", "rig.plugins.report.card_verb"),
         ("gate", "rig.plugins.exports.gate_verb"),

@@ -11,7 +11,6 @@ import click
 
 from rig.cli import options as shared
 from rig.cli.output import print_facts, print_json, say
-from rig.cli.run import options_of
 from rig.cli.verbs import argument, option, verb
 from rig.core.calls import JsonObject
 from rig.core.errors import RigError, counted
@@ -20,8 +19,8 @@ from rig.show.texts import clock_time, percent
 
 if TYPE_CHECKING:
     from rig.compare.planned import KnownSpread, VerdictPlan
+    from rig.plugins.plan.trial import ArmPace
     from rig.running.plan import Plan
-    from rig.running.trial import ArmPace
 
 _SHORTEST_S = 10.0
 """The fewest seconds for which each arm plays, however many arms there are."""
@@ -71,10 +70,10 @@ def command(
     """  # noqa: D301 - for click
     from rig.compare.planned import plan_verdict
     from rig.config.options import RunConfig, require_one_suite
+    from rig.plugins.plan.trial import try_out
     from rig.running.planning import plan
-    from rig.running.trial import try_out
 
-    options = options_of(context)
+    options = shared.chosen_options(context)
     require_one_suite(options)
     if flips is not None and like is not None:
         raise RigError("--flips says how many conversations flip, and --like where to read it; give one")
