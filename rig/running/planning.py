@@ -22,8 +22,8 @@ from rig.running.plan import MethodArm, Plan, longest_requests, make_arms
 from rig.running.strategy import RunStrategy
 from rig.scoring import NamedMeasure, answers_file
 from rig.store import Runs, StoredRun, check_writable
-from rig.store.importing import new_run_id
-from rig.world.folder import find_toolbox, hash_of, holds_toolbox
+from rig.store.deletion import new_run_id
+from rig.world.toolbox import find_toolbox, tool_folders
 
 
 def recipe_of(config: RunConfig, names: Container[str]) -> JsonObject:
@@ -73,7 +73,7 @@ def engines_of(config: RunConfig) -> dict[str, RunConfig]:
     return alike
 
 
-def settings_of(config: RunConfig, method: Method) -> dict[str, MethodArm]:
+def method_arms(config: RunConfig, method: Method) -> dict[str, MethodArm]:
     """Return the method's settings, with the values that make them, by label. Raises RigError."""
     arms = {}
     for label, values in combined(values_of(config, method)).items():
@@ -254,8 +254,8 @@ def _require_as_started(stored: StoredRun, config: RunConfig, method: Method, gi
         require_opened(stored, config, method, given)
     elif config.toolbox is not None and "toolbox" not in given and config.toolbox not in _names(method):
         before = {(arm.fingerprint or {}).get("protocol.toolbox_sha256") for arm in stored.arms} - {None}
-        place = Path(config.toolbox)
-        if not holds_toolbox(place) or before - {hash_of(place)}:
+        sha256 = tool_folders().hash_of(Path(config.toolbox))
+        if sha256 is None or before - {sha256}:
             opening.require_named(stored.id, {"toolbox": config.toolbox}, _names(method))
 
 
@@ -278,7 +278,7 @@ def _plan(
     for own in engines.values():
         _files().check(own)
     recipe = recipe_of(config, method.models(()).keys())
-    settings = settings_of(config, method)
+    settings = method_arms(config, method)
     setup = method.ready(first_values(config, method)).adjudicated(answers_file(store))
     prompts: Sequence[Request] = ()
     if config.llama.n_ctx == AUTO and any(scheme_of(model).sizes_context for model in config.models):

@@ -29,7 +29,7 @@ from rig.plugins.stress.wording import WORDINGS
 from rig.plugins.tooltalk.prompt import ToolTalkSettings, opening, presented
 from rig.plugins.tooltalk_tools import TOOLTALK
 from rig.running.control import Control
-from rig.running.planning import plan, settings_of
+from rig.running.planning import method_arms, plan
 from rig.running.runner import run
 from rig.store import Runs
 from rig.world.toolbox import is_declared
@@ -378,7 +378,7 @@ def test_a_neutral_dial_leaves_the_fingerprint_as_it_was() -> None:
     config = RunConfig.of(models=("oracle",), fill=(0, 2000), typos=(0.0,))
     from rig.plugins.tooltalk.method import METHOD
 
-    by_label = settings_of(config, METHOD)
+    by_label = method_arms(config, METHOD)
     assert by_label["fill=0"].settings.fingerprint == calm
     filled = by_label["fill=2000"].settings.fingerprint
     assert {k: v for k, v in filled.items() if k not in calm} == {

@@ -1,4 +1,4 @@
-"""Planning: how much has to be played for a verdict, and how long that takes."""
+"""How much has to be played for a verdict, and how long it takes, before anything is played."""
 
 from rig.core.registry import Registry
 

@@ -217,7 +217,7 @@ def screening_of(config: RunConfig, method: Method, tasks: list[Task]) -> Screen
     from rig.plugins.llama.files.info import inspect
     from rig.plugins.llama.files.registry import ResolvedModel, resolve
     from rig.plugins.screen.screening import Screening
-    from rig.running.planning import first_values, settings_of
+    from rig.running.planning import first_values, method_arms
 
     for name in config.models:
         if name in method.models(()):
@@ -226,7 +226,7 @@ def screening_of(config: RunConfig, method: Method, tasks: list[Task]) -> Screen
     for model in map(resolve, config.models):
         inspect(model.path)
         models += model.with_adapters(adapters_of(config.lora))
-    settings = next(iter(settings_of(config, method).values())).settings
+    settings = next(iter(method_arms(config, method).values())).settings
     values = first_values(config, method)
     if "similarity" in values:
         values["similarity"] = "exact"  # nothing is scored, so nobody has to judge free text

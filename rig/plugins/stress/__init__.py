@@ -3,7 +3,10 @@
 from rig.core.registry import Registry
 from rig.plugins.stress.options import Dials
 
-REQUIRES = ("tooltalk_tools",)
+REQUIRES = (
+    "own_tools",
+    "tooltalk_tools",
+)
 
 OWN = {
     "wording": "rig.plugins.stress.wording:WORDING",

@@ -69,9 +69,9 @@ def command(
     A tuning that was stopped or killed goes on when you give the same command again.
     """
     from rig.compare.arms import ComparisonOptions
-    from rig.compare.sequential import compare_sequentially
     from rig.plugins.llama.files.info import inspect
     from rig.plugins.report import model_card
+    from rig.plugins.strategies.looks import compare_sequentially
     from rig.plugins.tune.quantize import TensorType
     from rig.plugins.tune.tune import KINDS, MIXTURES, Funnel
     from rig.running.planning import recipe_of

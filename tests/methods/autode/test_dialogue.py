@@ -16,7 +16,7 @@ from rig.methods.scripted import called, failed, replied
 from rig.plugins.autode.method import METHOD, AutoDE
 from rig.plugins.autode.scenarios import USER, Utterance
 from rig.plugins.autode.talk import THE_USER, AutoDeSettings
-from rig.running.planning import settings_of
+from rig.running.planning import method_arms
 
 GOLD = dict(scenario().slots)
 COMPAT = AutoDeSettings(compat=True)
@@ -195,7 +195,7 @@ def test_asking_for_what_was_said_is_redundant() -> None:
 )
 def test_settings_that_cannot_be(name: str, text: str, fault: str) -> None:
     with pytest.raises(RigError, match=f"--set {name}={text}: {fault}"):
-        settings_of(RunConfig.of(models=("oracle",), set=(f"{name}={text}",)), METHOD)
+        method_arms(RunConfig.of(models=("oracle",), set=(f"{name}={text}",)), METHOD)
 
 
 def test_settings_are_in_the_fingerprint() -> None:
