@@ -32,7 +32,7 @@ from rig.core.errors import RigError as RigError
 from rig.core.errors import did_you_mean, meant
 from rig.core.metrics import in_other_forms
 from rig.running.planning import Options, plan
-from rig.show.lines import is_notebook
+from rig.show import is_notebook
 from rig.show.texts import printable
 from rig.show.transcript import transcript_text
 from rig.store import Runs, StoredRun, Transcript

@@ -18,7 +18,8 @@ from graded_talks import model, play
 
 import rig
 from rig.config.options import TABLE
-from rig.show.lines import NotebookDisplay, is_notebook
+from rig.plugins.lines.displays import NotebookDisplay
+from rig.show import is_notebook
 
 N = 20
 

@@ -14,7 +14,7 @@ from browser import CHROMIUM, Page
 
 from rig.cli import cli
 from rig.plugins.bundle import site
-from rig.scoring import GRADER_VERSION
+from rig.plugins.matching.matching import GRADER_VERSION
 from rig.store.views import described
 
 CHECKOUT = Path(__file__).resolve().parent.parent

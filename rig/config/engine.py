@@ -21,15 +21,10 @@ ToolChoice: TypeAlias = Literal["auto", "required", "none"]
 """Whether a model may, must or must not call tools."""
 GrammarArm: TypeAlias = Literal["json", "strict", "none"]
 """A legal call of a known tool or a reply; the same with formats of dates and the like; or any text."""
-"""The order of the tool's schema, or any order."""
 ThinkingArm: TypeAlias = Literal["auto", "on", "off"]
 """The default of the chat template, or its switch turned on or off."""
 LeakedCalls: TypeAlias = Literal["lenient", "strict"]
 """Calls that are written in another form than the family's are carried out, or are words."""
-
-
-DRAFTS = ("none", "sibling", "lookup")
-"""Where drafts can come from besides a model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,15 +219,6 @@ class EngineOptions:
         "Use this Jinja2 file instead of the model's own chat template.",
         opens=True,
         verbs="judge screen bench",
-    )
-    draft: str = generation_option(
-        "none",
-        "Draft several tokens at once, and keep those that the model itself chooses. The draft is the"
-        " previous arm's answer (sibling), text that followed earlier in the prompt (lookup), or comes from a"
-        " smaller model of the family.",
-        metavar="none|sibling|lookup|MODEL",
-        several=True,
-        opens=True,
     )
     grammar: GrammarArm = generation_option(
         "json",

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from rig import methods
-from rig.config.engine import DRAFTS, EngineOptions, arms_of
+from rig.config.engine import EngineOptions, arms_of
 from rig.config.options import OF_ENGINE, OF_METHODS, TABLE, Option, of_plugins
 from rig.config.schemes import AGAIN, EXACT, FILE, Scheme, ServerUse, place_of, scheme_of
 from rig.core import opening, registry
@@ -24,8 +24,8 @@ from rig.running.plan import Plan, longest_requests, make_arms
 from rig.running.strategy import RunStrategy
 from rig.scoring import NamedMeasure, answers_file
 from rig.store import Runs, StoredRun, check_writable
-from rig.store.importing import new_run_id
-from rig.world.folder import find_toolbox, hash_of, holds_toolbox
+from rig.store.deletion import new_run_id
+from rig.world.toolbox import find_toolbox, tool_folders
 
 
 class Options(SimpleNamespace):
@@ -66,8 +66,7 @@ class Options(SimpleNamespace):
             for role, models in self.roles().items()
             for model in models
         ]
-        drafts = tuple(_unambiguous(draft, DRAFTS) for draft in self.draft)
-        return {**values, "draft": _as_json(TABLE["draft"], drafts)}
+        return values
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Options":
@@ -107,7 +106,7 @@ class Options(SimpleNamespace):
             seed = (settings.seed + 1) % 2**32 if settings.draws else settings.seed
             alike[label] = settings
             alike[f"{label} {AGAIN}".strip()] = replace(settings, seed=seed)
-            alike[f"{label} {EXACT}".strip()] = replace(settings, exact=True, parallel=None, draft="none")
+            alike[f"{label} {EXACT}".strip()] = replace(settings, exact=True, parallel=None)
         return alike
 
     def own(self) -> dict[str, dict[str, Any]]:
@@ -307,8 +306,6 @@ def elsewhere(plan: Plan, where: str) -> Plan:
     """
     if plan.recipe.get("lora"):
         raise RigError("--on does not work with --lora; `rig models merge` makes a model of both")
-    if not set(Options.from_json({"models": [], **plan.recipe}).draft) <= set(DRAFTS):
-        raise RigError("--on does not work with a draft model; --draft sibling and --draft lookup can")
     if any(isinstance(arm.load, partial) and Person in arm.load.args for arm in plan.arms):
         raise RigError("people can only answer on this machine; leave out --on")
     place = place_of(where)
@@ -342,8 +339,8 @@ def _require_as_started(stored: StoredRun, options: Options, method: Method, giv
         require_opened(stored, options, method, given)
     elif options.toolbox is not None and "toolbox" not in given and options.toolbox not in _names(method):
         before = {(arm.fingerprint or {}).get("protocol.toolbox_sha256") for arm in stored.arms} - {None}
-        place = Path(options.toolbox)
-        if not holds_toolbox(place) or before - {hash_of(place)}:
+        sha256 = tool_folders().hash_of(Path(options.toolbox))
+        if sha256 is None or before - {sha256}:
             opening.require_named(stored.id, {"toolbox": options.toolbox}, _names(method))
 
 

@@ -12,8 +12,8 @@ from rig.compare.arms import ComparisonOptions
 from rig.compare.compare import compare
 from rig.compare.findings import Comparison
 from rig.compare.recommendation import recommend, recommend_early
-from rig.compare.sequential import compare_sequentially
 from rig.compare.verdict import ArmVerdict, Decision, Recommendation, RecommendationKind, VerdictKind
+from rig.plugins.strategies.looks import compare_sequentially
 from rig.running.planning import Options
 from rig.show import signs
 from rig.show.card import opening

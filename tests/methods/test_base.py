@@ -82,7 +82,7 @@ def test_who_offers_nothing_more_stays_as_it_is() -> None:
     assert method.declaration_of([]) is method.declaration
     assert method.check(Path("here")) is None
     assert (method.knowing, method.holds_responses, setup.has_world, setup.is_recorded) == ({}, *[False] * 3)
-    assert setup.path(None, [], None) is None
+    assert method.path(None, [], None) is None
     with pytest.raises(RigError, match="the method plain has no world"):
         setup.simulator  # noqa: B018
     with pytest.raises(RigError, match="the method plain reads no tasks from files"):

@@ -14,7 +14,7 @@ from rig.config.option import GROUPS, Option
 from rig.config.options import OF_ENGINE, TABLE, engine_fingerprint
 from rig.running.planning import Options
 
-NAMES = [name for name in TABLE if name not in ("models", "lora", "role", "draft", "similarity")]
+NAMES = [name for name in TABLE if name not in ("models", "lora", "role", "similarity")]
 """Options whose values are stored as they are, and not as files or models."""
 
 

@@ -9,8 +9,8 @@ import small_talks
 
 from rig.core.errors import RigError
 from rig.methods.scripted import Oracle, Scripted
+from rig.plugins.plan.trial import try_out
 from rig.running.plan import Plan
-from rig.running.trial import try_out
 
 
 def slow(number: int, delay_s: float) -> Scripted:

@@ -127,8 +127,8 @@ def _file(name: str) -> Iterator[Symptom]:
     """Ask a model five questions, and yield a line for each on what it does with tools."""
     # Imported here, because the engine takes a moment to load.
     from rig.plugins.doctor.questions import QUESTIONS, ask
+    from rig.plugins.lines.displays import PassingLine
     from rig.plugins.llama.files.registry import resolve
-    from rig.show.lines import PassingLine
 
     model, passing, asked, is_advised = resolve(name), PassingLine(), 0, False
 

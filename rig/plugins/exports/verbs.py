@@ -19,8 +19,8 @@ from rig.show.texts import out_of
 from rig.store import EXPORTED_VIEWS
 
 if TYPE_CHECKING:
-    from rig.methods.paper import Paper
     from rig.plugins.exports import Export, ExportSource
+    from rig.plugins.papers.paper import Paper
     from rig.plugins.rescore.flat import FlatFormat
     from rig.store import Runs, StoredRun
 
@@ -128,8 +128,8 @@ def _export_to(export: Export, source: ExportSource, output: Path | None, *, as_
 
 def _export_files(store: Path, run: StoredRun, form: str, output: Path) -> Sequence[Path]:
     """Write a run as the files of a paper or a method."""
-    from rig.methods import paper
     from rig.plugins.judging.stored import finished
+    from rig.plugins.papers import paper
     from rig.plugins.rescore.setups import setup_of
     from rig.plugins.rescore.stored import export_run
 
@@ -211,10 +211,10 @@ def import_(
       rig import chats.jsonl --format openai-chat --output my-tools
     """  # noqa: D301 - for click
     from rig import methods
-    from rig.methods.paper import Paper
+    from rig.plugins.exports.merging import is_store, merge
+    from rig.plugins.papers.paper import Paper
     from rig.plugins.rescore.stored import import_run
     from rig.running.planning import Options
-    from rig.store import is_store, merge
 
     if format_ is None:
         if any(option for option in (suite, set_, output, rules, name)):

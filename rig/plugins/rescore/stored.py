@@ -14,13 +14,14 @@ from rig.core.events import Where
 from rig.core.files import filling, write, writing
 from rig.core.metrics import Declaration, Score
 from rig.core.tasks import PlayedTurn, Task, numbered
-from rig.methods import paper
 from rig.methods.base import Method, Setup
-from rig.methods.paper import RecordedRun
-from rig.plugins.rescore.setups import folders_of, settings_of
+from rig.plugins.papers import paper
+from rig.plugins.papers.paper import RecordedRun
+from rig.plugins.rescore.setups import folders_of
 from rig.running.planning import Options
+from rig.running.stored_settings import settings_of
 from rig.store import GraderInfo, NewRun, Runs, RunWriter, StoredRun, check_writable
-from rig.store.importing import new_run_id
+from rig.store.deletion import new_run_id
 
 
 @dataclass(frozen=True, slots=True)

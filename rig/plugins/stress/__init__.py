@@ -2,7 +2,10 @@
 
 from rig.core.registry import Registry
 
-REQUIRES = ("tooltalk_tools",)
+REQUIRES = (
+    "own_tools",
+    "tooltalk_tools",
+)
 
 OWN = {
     "wording": "rig.plugins.stress.wording:WORDING",

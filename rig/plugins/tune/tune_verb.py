@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) *([KMG]I?B|)", re.IGNORECASE)
-_LEFT_OUT = ("lora", "until", "repeats", "draft", *(o.name for o in TABLE.values() if o.commas))
+_LEFT_OUT = ("lora", "until", "repeats", *(o.name for o in TABLE.values() if o.commas))
 """Options that tuning chooses, that would need another file, or that make several arms."""
 
 
@@ -70,9 +70,9 @@ def command(
     A tuning that was stopped or killed goes on when you give the same command again.
     """
     from rig.compare.arms import ComparisonOptions
-    from rig.compare.sequential import compare_sequentially
     from rig.plugins.llama.files.info import inspect
     from rig.plugins.report import model_card
+    from rig.plugins.strategies.looks import compare_sequentially
     from rig.plugins.tune.quantize import TensorType
     from rig.plugins.tune.tune import KINDS, MIXTURES, Funnel
     from rig.show.base import endings_as_exceptions

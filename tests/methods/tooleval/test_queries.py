@@ -200,7 +200,7 @@ def test_a_search_is_a_solution_with_the_path_alone(queries: dict[str, Query]) -
     query = queries["later-alarm"]
     gave_up = finish("", "give_up_and_restart")
     episode = work(query, setup, scripted(gave_up, *MOVED, finish("Done.")))
-    path = setup.path(query, episode.played, setup.settings)
+    path = ToolEval().path(query, episode.played, setup.settings).steps
     tools = ToolEval().opening(query, setup.settings, "assistant").tools
     solution = solution_of(query, episode.played, tools, "assistant", Strategy.parse("cot@2").method, path)
     assert [node.call.name for node in solution.steps if node.call] == ["DeleteAlarm", "AddAlarm", "Finish"]

@@ -246,11 +246,6 @@ class EngineSettings(EngineOptions):
                 f"--temperature {self.temperature:g} is too close to 0; give 0, or at least"
                 f" {LEAST_TEMPERATURE}"
             )
-        if self.draft != "none" and self.exact:
-            raise RigError("--exact never drafts; leave out --draft, or --exact")
-        if self.draft != "none" and self.draws:
-            asked = f"--sampling {self.sampling}" if self.sampling else f"--temperature {self.temperature:g}"
-            raise RigError(f"--draft {self.draft} is for greedy answers, so not with {asked}: leave one out")
         most = THREADS_A_CORE * max(os.cpu_count() or 1, available_cores())
         if self.n_threads > most:
             raise RigError(

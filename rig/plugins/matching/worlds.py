@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from rig.core.calls import ByName, Json, JsonObject, StepPlace
 from rig.core.databases import in_memory
 from rig.world.rules import equal
+from rig.world.toolbox import Simulator
 from rig.world.world import RECORDED_CALLS, SERVER_TABLES, Snapshot, Tables, decode, stored_lists, value_of
 
 LIMIT = 50
@@ -66,8 +67,9 @@ class WorldDiff(ByName):
     omitted: int = 0
 
 
-def diff(before: Snapshot, after: Snapshot, tables: Tables, limit: int = LIMIT) -> WorldDiff:
+def diff(simulator: Simulator, before: Snapshot, after: Snapshot, limit: int = LIMIT) -> WorldDiff:
     """Return how `after` differs from `before`, with at most `limit` records."""
+    tables = simulator.world.tables
     if before == after:
         return WorldDiff()
     with closing(open_snapshot(before)) as old, closing(open_snapshot(after)) as new:
@@ -195,8 +197,9 @@ def contents(snapshot: Snapshot, tables: Tables) -> Counter[TableRecord]:
     return records
 
 
-def compare(expected: Snapshot, got: Snapshot, tables: Tables) -> Differences:
-    """Return how the contents of a world differ from those of the expected one."""
+def compare(simulator: Simulator, expected: Snapshot, got: Snapshot) -> Differences:
+    """Return how the contents of a world differ from the expected one's, ids aside."""
+    tables = simulator.world.tables
     due, there = contents(expected, tables), contents(got, tables)
     return Differences(*(tuple(sorted(records.elements())) for records in (due - there, there - due)))
 
@@ -214,14 +217,15 @@ def differences(one: Json, other: Json, place: str = "") -> Iterator[tuple[str, 
         yield place, one, other
 
 
-def drawn_values(snapshot: Snapshot, tables: Tables) -> frozenset[str]:
+def drawn(simulator: Simulator, snapshot: Snapshot) -> frozenset[str]:
     """Return the ids and tokens that a world holds."""
-    drawn: set[str] = set()
+    tables = simulator.world.tables
+    values: set[str] = set()
     with closing(open_snapshot(snapshot)) as database:
         for table, columns in tables.drawn.items():
             rows = database.execute(f"SELECT {', '.join(columns)} FROM {table}").fetchall()
-            drawn.update(str(value_of(value)) for row in rows for value in row if value is not None)
-    return frozenset(drawn)
+            values.update(str(value_of(value)) for row in rows for value in row if value is not None)
+    return frozenset(values)
 
 
 def _text(value: Json) -> str:

@@ -9,10 +9,10 @@ from typing import NamedTuple, get_args
 from rig.config.options import Mode as Mode
 from rig.core.calls import CallPlace, Difference, ExecutedCall, Json, Verdict
 from rig.core.errors import RigError
-from rig.scoring import reasons
+from rig.plugins.matching import reasons
+from rig.plugins.matching.comparisons import Comparisons, Truths
+from rig.plugins.matching.rules import Rules, UpstreamRules
 from rig.scoring.answers import Answers
-from rig.scoring.comparisons import Comparisons, Truths
-from rig.scoring.rules import Rules, UpstreamRules
 from rig.scoring.similarity import Adjudicated, Exact, Similarity
 from rig.world.rules import is_optional
 from rig.world.toolbox import Toolbox, is_declared

@@ -14,12 +14,12 @@ from urllib.parse import unquote
 
 from rig.core.budget import Budget
 from rig.core.calls import Json, JsonObject
-from rig.core.documents import DocumentPart
 from rig.core.errors import RigError
-from rig.world import vocabulary
+from rig.plugins.documents.documents import DocumentPart
+from rig.plugins.own_tools import vocabulary
+from rig.plugins.own_tools.vocabulary import ANNOTATIONS, BY_TYPE, DOCUMENTATION, HIGHEST, LOWEST, OF_ANY_TYPE
 from rig.world.rules import fault_of, size_of
 from rig.world.schemas import as_python
-from rig.world.vocabulary import ANNOTATIONS, BY_TYPE, DOCUMENTATION, HIGHEST, LOWEST, OF_ANY_TYPE
 
 DEEPEST = 40
 """The most levels of schemas inside each other: a validator recurses several calls for each."""

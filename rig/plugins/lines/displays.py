@@ -288,12 +288,6 @@ _LINES = 8
 _REDRAW_S = 0.5
 
 
-def is_notebook() -> bool:
-    """Whether this process is the kernel of a notebook."""
-    shell = sys.modules.get("IPython")
-    return shell is not None and hasattr(shell.get_ipython(), "kernel")
-
-
 class NotebookDisplay(PlainDisplay):
     """The display that redraws one output of a notebook's cell, at most twice a second. It needs IPython."""
 

@@ -1,7 +1,6 @@
-"""Handle runs as wholes: give them ids, delete them, or copy them from another store without duplicates."""
+"""Copy runs from another store into this one, without duplicates."""
 
 import hashlib
-import secrets
 import sqlite3
 import tempfile
 from collections.abc import Iterator
@@ -13,8 +12,9 @@ from typing import Any
 from rig.core.errors import RigError
 from rig.core.files import beginning, json_text
 from rig.core.sqlite_import import Database
-from rig.store.holder import check_unheld, held_by
-from rig.store.reader import Runs
+from rig.store import Runs, connect
+from rig.store.deletion import new_run_id
+from rig.store.holder import held_by
 from rig.store.views import refresh_views
 
 _MAGIC = "SQLite format 3\0"
@@ -70,8 +70,6 @@ def merge(path: Path, other: Path) -> Merged:
     A run that is already here with the same predictions is not stored again. One with other predictions here,
     or that is being written, is skipped. Raises StoreError, and RigError for a file that is not a store.
     """
-    from rig.store import connect
-
     if not other.is_file():
         raise RigError(f"{other}: no such file")
     if path.exists() and path.samefile(other):
@@ -98,8 +96,6 @@ def merge(path: Path, other: Path) -> Merged:
 @contextmanager
 def _damage_of(other: Path, copy: Path) -> Iterator[None]:
     """Attribute faults in the copy of a store, and integrity errors when its rows arrive, to the original."""
-    from rig.store import connect
-
     try:
         with connect.understood(other):
             yield
@@ -111,19 +107,13 @@ def _damage_of(other: Path, copy: Path) -> Iterator[None]:
 
 def _copy(other: Path, copy: Path) -> set[str]:
     """Copy a store to another file. Return which of its runs are being written."""
-    from rig.store import connect
-
-    with connect.connect_unnoticed(other) as database:
+    with connect.copied(other, copy) as database:
         if not connect.identify(database, other):
             raise RigError(f"{other}: is not a run store")
-        running = {row["id"] for row in database.query("SELECT * FROM runs") if held_by(row, other)}
-        connect.copy_to(database, copy)
-    return running
+        return {row["id"] for row in database.query("SELECT * FROM runs") if held_by(row, other)}
 
 
 def _take(database: Database, path: Path, row: dict[str, Any], merged: Merged) -> None:
-    from rig.store import connect
-
     same = "SELECT id FROM main.runs WHERE created = ? AND settings = ? AND repeats = ?"
     twins = [twin["id"] for twin in database.query(same, [row["created"], row["settings"], row["repeats"]])]
     digest = _content(database, "other", row["id"]) if twins else ""
@@ -189,35 +179,3 @@ def _content(database: Database, where: str, run: str) -> str:
         for row in database.execute(query, [run]):
             digest.update(json_text(list(row)).encode() + b"\n")
     return digest.hexdigest()
-
-
-_LETTERS = "23456789bcdfghjkmnpqrstvwxz"
-_LENGTH = 5
-
-
-def new_run_id(path: Path) -> str:
-    """Return an id that no run in this store has; the store need not exist yet."""
-    ids: set[str] = set()
-    if path.is_file() and path.stat().st_size:
-        with Runs.open(path) as runs:
-            ids = runs.ids()
-    while True:
-        candidate = "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))
-        if candidate not in ids:
-            return candidate
-
-
-def delete_run(path: Path, run: str) -> None:
-    """Delete the run with this id and all that belongs to it, whole or not at all.
-
-    Raises RigError if it is already gone, or while a live process is writing it. The file keeps its size;
-    SQLite uses the room for later runs.
-    """
-    from rig.store import connect
-
-    if not path.is_file():
-        raise RigError(f"{path}: no such file; it held run {run}")
-    with connect.writing(path) as database, connect.transaction(database):
-        check_unheld(database, run, path)
-        database.execute("DELETE FROM runs WHERE id = ?", [run])
-        database.execute("DELETE FROM sources WHERE sha256 NOT IN (SELECT source FROM conversations)")

@@ -28,18 +28,18 @@ def history_of_model(model: str = MODEL, *, runs: Path = STORE, as_json: bool = 
     graders. `rig score RUN` adds a score by the current version to an old run. The last column names what
     changed since the row above: the version of rig, the suite, or a setting.
     """
-    from rig.compare import leaderboard
     from rig.compare.leaks import leak_text
     from rig.plugins.llama.files.caches import sha256_of
     from rig.plugins.llama.files.info import inspect
     from rig.plugins.llama.files.registry import resolve
+    from rig.plugins.ranking.history import history, is_hash
     from rig.store import Runs
 
     sha256 = model
-    if not leaderboard.is_hash(model) or Path(model).exists():
+    if not is_hash(model) or Path(model).exists():
         sha256 = sha256_of(inspect(resolve(model).path).path)  # what is no model may have no end
     with Runs.open(runs) as stored:
-        hashes, lines = leaderboard.history(stored, sha256)
+        hashes, lines = history(stored, sha256)
     if as_json:
         scores = [past.as_json() for line in lines for past in line]
         print_json({"model.file_sha256": hashes[0], "scores": scores})

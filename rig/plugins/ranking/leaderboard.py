@@ -1,25 +1,22 @@
 """Arms of many runs: ranked on a suite, the history of a model file, and the tables of a paper."""
 
 import json
-import re
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from itertools import combinations
 from math import sqrt
 from statistics import fmean
 from typing import NamedTuple
 
-from rig.compare.arms import ChosenArm, ConversationKey, choose, common_declaration
+from rig.compare.arms import ChosenArm, ConversationKey, common_declaration
 from rig.compare.leaks import leaks_of
 from rig.compare.settings import ArmSettings, factors
 from rig.core.calls import JsonObject
 from rig.core.errors import RigError, counted
-from rig.core.metrics import TASKS, UNCLEAR, UNPLAYED, Counts, Declaration, Metric, if_right, total
-from rig.core.tables import ArmScore, Standing, Table
-from rig.methods import paper
+from rig.core.metrics import UNCLEAR, UNPLAYED, Counts, Declaration, Metric, if_right, total
+from rig.plugins.papers.grids import Standing
 from rig.stats import Estimate, estimates
-from rig.store import GraderInfo, Runs, StoredArm, StoredRun, StoredScore
+from rig.store import GraderInfo, Runs, StoredArm, StoredRun
 
 PARTS = ("only", "limit", "without")
 """The options that choose a part of a suite."""
@@ -250,123 +247,3 @@ def standings(board: Leaderboard) -> list[Standing]:
         scores = [fmean(count.get(name, 0) for count in counts) for counts in place.counts.values()]
         rows.append(standing(place.arm.name, {place.suite: scores}))
     return rows
-
-
-FILE = "model.file_sha256"
-_HASH = re.compile(r"[0-9a-f]{8,64}")
-
-
-class PastScore(NamedTuple):
-    """A score of an arm with the file. `changed` names what differs from the score before, `leaks` are
-    the tasks that the file was calibrated on.
-    """
-
-    run: StoredRun
-    arm: str
-    score: StoredScore
-    suites: tuple[str, ...]
-    changed: tuple[str, ...]
-    leaks: Sequence[str] = ()
-
-    @property
-    def tasks(self) -> int:
-        """The number of tasks that were scored."""
-        return round(self.score.counts.get(TASKS, 0))
-
-    def as_json(self) -> JsonObject:
-        """Return everything by name, with rates as the method declares them."""
-        return {
-            "run": self.run.id,
-            "created": self.run.created.isoformat(),
-            "rig": self.run.rig,
-            "arm": self.arm,
-            **self.score.grader.as_json(),
-            "method": self.run.declaration.method,
-            "suites": list(self.suites),
-            "conversations": self.tasks,
-            "metrics": self.run.declaration.as_json(self.score.counts),
-            "changed": list(self.changed),
-            "leaks": list(self.leaks),
-        }
-
-
-def is_hash(text: str) -> bool:
-    """Return whether a text can be the beginning of a SHA-256 that is long enough to identify a file."""
-    return _HASH.fullmatch(text) is not None
-
-
-def history(runs: Runs, sha256: str) -> tuple[list[str], list[list[PastScore]]]:
-    """Return the full hash of the file whose SHA-256 begins like this, and its scores, oldest first.
-
-    Each list holds scores that can be compared: of one method, grader and grader version.
-    Raises RigError if no run used such a file, or if several files match.
-    """
-    arms = [
-        (run, arm)
-        for run in reversed(runs.all())
-        for arm in run.arms
-        if str((arm.fingerprint or {}).get(FILE, "")).startswith(sha256)
-    ]
-    hashes = list(dict.fromkeys(str((arm.fingerprint or {})[FILE]) for _, arm in arms))
-    if not arms:
-        raise RigError(
-            f"no run in {runs.path} is of the file with the SHA-256 {sha256[:16]}…; `rig runs` lists them"
-        )
-    if len(hashes) > 1:
-        raise RigError(
-            f"several files have a SHA-256 that begins like this: {', '.join(name[:16] for name in hashes)}"
-        )
-    lines: dict[tuple[str, GraderInfo], list[PastScore]] = {}
-    before: dict[tuple[str, GraderInfo], JsonObject] = {}
-    for run, arm in arms:
-        tasks = runs.conversations(run)
-        suites = tuple(dict.fromkeys(task.suite for task in tasks))
-        leaks = leaks_of(arm.fingerprint, tasks)
-        for score in runs.scores(run):
-            if score.arm != arm.position or arm.not_evaluated:
-                continue
-            key = (run.declaration.method, score.grader)
-            settings = {
-                **(arm.fingerprint or {}),
-                "suites": list(suites),
-                "conversations": len(run.conversations),
-            }
-            # Without the grader, which all scores of a line share.
-            was = before.get(key, settings)
-            changed = (name for name in was.keys() | settings.keys() if was.get(name) != settings.get(name))
-            named = tuple(sorted(name for name in changed if not name.startswith("grader.")))
-            before[key] = settings
-            lines.setdefault(key, []).append(PastScore(run, arm.name, score, suites, named, leaks))
-    return hashes, list(lines.values())
-
-
-def published(runs: Runs, addresses: Sequence[str]) -> Sequence[Table]:
-    """Return the tables of these arms, addressed as RUN (all of its arms) or RUN/ARM.
-
-    Raises RigError if several methods played them, or their method has no tables.
-    """
-    chosen = choose(runs, addresses)
-    played = list(dict.fromkeys(arm.run.declaration.method for arm in chosen))
-    if len(played) > 1:
-        raise RigError(f"--tables: the arms are of several methods: {', '.join(played)}")
-    return paper.of_method(played[0]).tables(_scores(runs, chosen))
-
-
-def _scores(runs: Runs, chosen: Sequence[ChosenArm]) -> Iterator[ArmScore]:
-    """Yield every score of these arms: suite by suite, by each grader, with the counts of each task."""
-    for run in {arm.run.id: arm.run for arm in chosen}.values():
-        labels = {arm.arm.position: arm.label for arm in chosen if arm.run.id == run.id}
-        scores = [score for score in runs.suite_scores(run) if score.arm in labels]
-        if biased := dict.fromkeys(labels[score.arm] for score in scores if UNPLAYED in score.counts):
-            raise RigError(
-                f"results chose what {', '.join(biased)} played, so the paper's tables would be biased; leave"
-                " it out, or play it without --until"
-            )
-        by_task: dict[tuple[object, int], dict[str, list[Counts]]] = {}
-        for grader in dict.fromkeys(score.grader for score in scores):
-            for cell in runs.scored_cells(run, grader):
-                tasks = by_task.setdefault((grader, cell.arm), defaultdict(list))
-                tasks[cell.conversation].append(cell.counts)
-        for score in scores:
-            of_arm = score.of(run.arms[score.arm], by_task.get((score.grader, score.arm), {}))
-            yield of_arm._replace(arm=labels[score.arm])

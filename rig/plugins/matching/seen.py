@@ -5,12 +5,11 @@ nothing that was said or shown supports it. Free text never does, because a mode
 """
 
 import re
-from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from datetime import date, time
 
 from rig.core import times
-from rig.core.calls import ExecutedCall, Json
+from rig.core.calls import ExecutedCall, Json, leaves
 from rig.world.spec import Equality, Text, Tool
 
 _NUMBER = re.compile(r"\d+")
@@ -140,15 +139,3 @@ class Seen:
             len(initials) > 1 and token.startswith(initials) and len(token) <= len(initials) + 1
             for token in tokens
         )
-
-
-def leaves(value: Json) -> Iterator[Json]:
-    """Yield every value that is neither a list nor an object, in order. The nesting can be deep."""
-    left = [value]
-    while left:
-        element = left.pop()
-        if isinstance(element, Mapping | list | tuple):
-            parts = element.values() if isinstance(element, Mapping) else element
-            left.extend(reversed(list(parts)))
-        else:
-            yield element

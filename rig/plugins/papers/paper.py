@@ -11,9 +11,9 @@ from typing import Any, ClassVar, Literal, NamedTuple
 from rig.core import registry
 from rig.core.calls import JsonObject
 from rig.core.errors import RigError
-from rig.core.tables import ArmScore, Table
 from rig.core.tasks import PlayedTurn, Task
 from rig.methods.base import Settings
+from rig.plugins.papers.grids import ArmScore, Table
 
 
 class RecordedArm(NamedTuple):

@@ -12,19 +12,19 @@ from pathlib import Path
 from types import ModuleType
 from typing import ClassVar
 
-from rig.config.schemes import FILE, LIVE, Scheme, ServerUse, scheme_of, scheme_of_folder
-from rig.core import registry
+from rig.config.schemes import LIVE, ServerUse, scheme_of_folder
 from rig.core.budget import parse_json
 from rig.core.calls import Json, JsonObject
-from rig.core.errors import RigError, did_you_mean
+from rig.core.errors import RigError
 from rig.core.files import files_below, read_bytes
 from rig.core.paths import real
+from rig.plugins.own_tools.code import loaded
+from rig.plugins.own_tools.functions import tool_of
+from rig.plugins.own_tools.listing import UNSAID, Listing, ToolDeclaration, read_listing
 from rig.world import rules
-from rig.world.functions import loaded
-from rig.world.listing import UNSAID, Listing, ToolDeclaration, read_listing
 from rig.world.rules import Rule, TrueCall
-from rig.world.spec import FREE_TEXT, Tool, ToolError
-from rig.world.toolbox import Toolbox
+from rig.world.spec import FREE_TEXT, Tool, ToolError, ToolFunction
+from rig.world.toolbox import Toolbox, ToolFolders
 from rig.world.values import value_pairs
 from rig.world.world import RECORDED_CALLS, World
 
@@ -155,14 +155,17 @@ def load_folder(place: Path, use: ServerUse = LIVE) -> Toolbox | None:
         return None
     listing = read_listing(place / LISTING) if (place / LISTING).is_file() else Listing("rig", ())
     written: dict[str, Tool] = {}
-    for tool in vars(module).values() if module is not None else ():
-        if isinstance(tool, Tool) and written.setdefault(tool.name, tool) is not tool:
+    declared_in = vars(module).values() if module is not None else ()
+    # A function can have several names.
+    for coded in {id(of): of for of in declared_in if isinstance(of, Tool | ToolFunction)}.values():
+        tool = tool_of(coded) if isinstance(coded, ToolFunction) else coded
+        if written.setdefault(tool.name, tool) is not tool:
             raise RigError(f"{place / CODE}: there are two tools named {tool.name}")
     tools = []
     for declared in listing.tools:
         # With the function of the same name, else with recorded answers.
-        coded = written.pop(declared.name, None)
-        tools.append(declared.made(place.name, coded.function if coded else partial(answer, declared)))
+        own = written.pop(declared.name, None)
+        tools.append(declared.made(place.name, own.function if own else partial(answer, declared)))
     tools += [replace(tool, plugin=place.name) for tool in written.values()]
     if not tools:
         raise RigError(f"{place / CODE}: declares no tool; put @tool before a function")
@@ -207,33 +210,6 @@ def _world(module: ModuleType | None, place: Path) -> type[RecordedWorld]:
     return world
 
 
-def find_toolbox(text: str | None, use: ServerUse = LIVE) -> Toolbox:
-    """Return the toolbox with this name or at this place; None means the first, which is rig's own.
-
-    Its code is run, and its servers are started as `use` says. Raises RigError unless there is exactly one.
-    """
-    registered: Mapping[str, Toolbox] = registry.registered().toolboxes
-    if text is None:
-        return next(iter(registered.values()))
-    if text in registered:
-        return registered[text]
-    if (scheme := scheme_of(text)).name != FILE:
-        return _of_scheme(scheme, text, use)
-    place = Path(text)
-    if not place.exists():
-        there_are = ", ".join(registered)
-        raise RigError(
-            f"no toolbox is called {text!r}{did_you_mean(text, registered)}; choose from: {there_are}"
-            " (your own: --toolbox DIR, or --toolbox mcp:COMMAND)"
-        )
-    if holds_toolbox(place) and (toolbox := _loaded(real(place), _marks(place), use)) is not None:
-        return toolbox
-    toolboxes: list[Toolbox] = list(registry.at(text).toolboxes.values())
-    if len(toolboxes) != 1:
-        raise RigError(f"{text}: registers {len(toolboxes)} toolboxes; --toolbox takes a place with one")
-    return toolboxes[0]
-
-
 @lru_cache(maxsize=8)
 def _loaded(place: Path, marks: object, use: ServerUse) -> Toolbox | None:
     return load_folder(place, use)
@@ -245,7 +221,12 @@ def _marks(place: Path) -> tuple[object, ...]:
     return hash_of(place), *((path, path.lstat().st_mtime_ns, path.lstat().st_size) for path in state)
 
 
-@lru_cache(maxsize=8)
-def _of_scheme(scheme: Scheme, text: str, use: ServerUse) -> Toolbox:
-    toolbox: Toolbox = scheme.toolbox(text, use)
-    return toolbox
+class _Folders(ToolFolders):
+    def load(self, place: Path, use: ServerUse) -> Toolbox | None:
+        return _loaded(real(place), _marks(place), use) if holds_toolbox(place) else None
+
+    def hash_of(self, place: Path) -> str | None:
+        return hash_of(place) if holds_toolbox(place) else None
+
+
+FOLDERS = _Folders()

@@ -90,7 +90,7 @@ def new(
 
     Try it with `rig run oracle --toolbox NAME`. `rig docs your-own` explains the next steps.
     """
-    from rig.world.listing import read_listing, write_listing
+    from rig.plugins.own_tools.listing import read_listing, write_listing
 
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise RigError(f"{folder}: already exists; give a new name")
@@ -133,7 +133,7 @@ def check(
     """
     from rig import methods
     from rig.config.schemes import ServerUse
-    from rig.world.folder import find_toolbox
+    from rig.world.toolbox import find_toolbox
 
     box = None if toolbox is None else find_toolbox(toolbox, ServerUse("live", server_network))
     if directory is None and box is not None:

@@ -19,9 +19,9 @@ from rig.core.metrics import ALPHA, ASSUMED, POWER
 from rig.show.texts import clock_time, percent
 
 if TYPE_CHECKING:
-    from rig.compare.planned import KnownSpread, VerdictPlan
+    from rig.plugins.plan.planned import KnownSpread, VerdictPlan
+    from rig.plugins.plan.trial import ArmPace
     from rig.running.plan import Plan
-    from rig.running.trial import ArmPace
 
 _SHORTEST_S = 10.0
 """The fewest seconds for which each arm plays, however many arms there are."""
@@ -69,9 +69,9 @@ def command(
       rig plan f16.gguf q4_k_m.gguf --suite all --loss 5
       rig plan f16.gguf q4_k_m.gguf --temperature 0.7 --repeats 5 --like latest
     """  # noqa: D301 - for click
-    from rig.compare.planned import plan_verdict
+    from rig.plugins.plan.planned import plan_verdict
+    from rig.plugins.plan.trial import try_out
     from rig.running.planning import Options, plan
-    from rig.running.trial import try_out
 
     options = options_of(context)
     shared.require_one_suite(options)
@@ -107,7 +107,7 @@ def command(
 
 def _known(todo: Plan, flips: float | None, like: str | None, store: Path) -> KnownSpread:
     """Return the spread of flips, and its source."""
-    from rig.compare.planned import KnownSpread, earlier_spread
+    from rig.plugins.plan.planned import KnownSpread, earlier_spread
     from rig.stats.power import Spread
     from rig.store import Runs
 

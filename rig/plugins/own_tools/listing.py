@@ -1,7 +1,7 @@
 """Read a file of tools from anywhere: OpenAI's functions, the output of MCP's tools/list, or rig's own form.
 
-Each call is checked against the schema of its tool (`rig.world.parameters`). A tool that cannot be read is
-left out, and the listing says so.
+Each call is checked against the schema of its tool (`rig.plugins.own_tools.parameters`). A tool that cannot
+be read is left out, and the listing says so.
 """
 
 import json
@@ -12,10 +12,10 @@ from pathlib import Path
 
 from rig.core.budget import Budget
 from rig.core.calls import Json, JsonObject
-from rig.core.documents import DocumentPart, read
 from rig.core.errors import RigError
 from rig.core.files import write
-from rig.world.parameters import MOST_IN_FILE, ParameterReader
+from rig.plugins.documents.documents import DocumentPart, read
+from rig.plugins.own_tools.parameters import MOST_IN_FILE, ParameterReader
 from rig.world.rules import Rule, simple
 from rig.world.spec import FREE_TEXT, NAME_REGEX, Match, Response, Tool
 

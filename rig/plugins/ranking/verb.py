@@ -39,9 +39,9 @@ def rank(
 
     With FILE, a leaderboard in ToolBench's form, print that one instead.
     """
-    from rig.compare import leaderboard
     from rig.compare.leaks import leak_text
     from rig.plugins.judging import toolbench_paper
+    from rig.plugins.ranking import leaderboard
     from rig.show.compare import with_interval
     from rig.store import Runs
 
