@@ -10,8 +10,8 @@ import small_talks
 from counted import measured
 
 from rig.core.metrics import total
-from rig.core.tables import Row, Table
 from rig.methods.scripted import Scripted
+from rig.plugins.papers.grids import Row, Table
 from rig.plugins.papers.tooltalk import (
     PAPER_ERRORS,
     PAPER_ERRORS_NAMES,

@@ -19,30 +19,15 @@ from rig.show import signs
 
 VERBS = {
     "run": Verb("rig.cli.run", "Evaluate one or more models.", "Play"),
-    "plan": Verb(
-        "rig.cli.plan", "Say how much has to be played for a verdict, and how long it takes.", "Play"
-    ),
-    "noise": Verb("rig.cli.run:noise", "Measure how much two identical runs differ.", "Play"),
     "runs": Verb("rig.cli.runs", "List stored runs, newest first.", "Results"),
     "show": Verb(
         "rig.cli.runs:show", "Show the results of a run, or one conversation call by call.", "Results"
     ),
     "compare": Verb("rig.cli.compare", "Compare models, and tell a loss from chance.", "Results"),
-    "suites": Verb(
-        "rig.cli.suites",
-        "List suites of conversations, and start your own.",
-        "Models, tools and conversations",
-    ),
-    "check": Verb(
-        "rig.cli.suites:check", "Check conversations for mistakes.", "Models, tools and conversations"
-    ),
-    "config": Verb(
-        "rig.cli.config", "Show the settings that apply, and where they come from.", "This machine"
-    ),
 }
 """rig's own verbs; those of tenants are registered (`rig.core.registry`)."""
 
-GROUPS = tuple(dict.fromkeys(verb.group for verb in VERBS.values()))
+GROUPS = ("Play", "Results", "Models, tools and conversations", "This machine")
 """The groups of verbs in the order in which --help lists them; those of plugins follow."""
 
 _INTACT = "what was stored is intact; `rig run --resume RUN` continues a run that this interrupted"

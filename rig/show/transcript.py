@@ -2,28 +2,38 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
+from typing import NamedTuple
 
-from rig.core.calls import CallPlace, Json, JsonObject, StepPlace
+from rig.core.calls import CallPlace, JsonObject, StepPlace
 from rig.core.errors import counted
 from rig.core.tasks import NO_PATH, AnswerPath, Step, Task, numbered, turn_number
 from rig.show import signs, steps
 from rig.show.steps import Called, Failed, Lengths, Replied, StepView, parent_of, step_view
-from rig.show.texts import clip, clip_json
+from rig.show.texts import clip
 from rig.store import Transcript
-from rig.world.diff import Effect, Effects, RecordChange
 
-_LONGEST = 2000
+LONGEST = 2000
 """The most characters shown of one value; `--json` has all of it."""
 _SHORT = 60
 """The most characters shown of a value in an outline."""
 
 
+class StepNotes(NamedTuple):
+    """What is said of the steps of a conversation beside what is stored: lines and JSON, by the place of a
+    step. `caution` is what a reader must know of all of it.
+    """
+
+    lines: Mapping[StepPlace, Sequence[str]]
+    values: Mapping[StepPlace, JsonObject]
+    caution: str = ""
+
+
 def transcript_text(
-    transcript: Transcript, effects: Effects | None = None, path: AnswerPath = NO_PATH
+    transcript: Transcript, notes: StepNotes | None = None, path: AnswerPath = NO_PATH
 ) -> str:
     """Return what was said, called, answered and judged, turn by turn, with the ground truth.
 
-    With `effects`, each call is followed by what it did to the world.
+    Each step is followed by the `notes` on it.
     """
     task = transcript.conversation
     repeat = f" #{transcript.repeat + 1}" if transcript.repeat else ""
@@ -36,21 +46,21 @@ def transcript_text(
         lines += [*_said(task.expected(turn).said), "", f"turn {turn_number(task, turn)}"]
         below = ["not played yet"]
         if played := transcript.turns.get(turn):
-            below = [*_outline(turn, played.steps, path), *_steps(turn, played.steps, effects)]
+            below = [*_outline(turn, played.steps, path), *_steps(turn, played.steps, notes)]
         below += _truth(transcript, turn, matches)
         below += [f"fault: {fault.kind}: {fault.text}" for fault in transcript.faults if fault.turn == turn]
         lines += [f"  {line}" for line in below]
     return "\n".join([*lines, *_said(task.closing)])
 
 
-def _steps(turn: int, played: Sequence[Step], effects: Effects | None) -> list[str]:
-    """Return the steps of a turn as lines. Repetitions of a call are only counted, unless with effects."""
+def _steps(turn: int, played: Sequence[Step], notes: StepNotes | None) -> list[str]:
+    """Return the steps of a turn as lines. Repetitions of a call are only counted, unless with notes."""
     lines: list[str] = []
     before: StepView | None = None
     same = 0
     for number, step in enumerate(played):
-        view = step_view(StepPlace(turn, number), step, _LONGEST)
-        if before is not None and effects is None and steps.repeats(before, view):
+        view = step_view(StepPlace(turn, number), step, LONGEST)
+        if before is not None and notes is None and steps.repeats(before, view):
             same += 1
             if same > 1:
                 lines.pop()
@@ -58,8 +68,7 @@ def _steps(turn: int, played: Sequence[Step], effects: Effects | None) -> list[s
             continue
         before, same = view, 0
         lines += _step(view)
-        effect = effects.by_call.get(StepPlace(turn, number)) if effects else None
-        lines += [f"   {line}" for line in (effect_lines(effect) if effect else ())]
+        lines += [f"   {line}" for line in notes.lines.get(StepPlace(turn, number), ())] if notes else []
     return lines
 
 
@@ -147,26 +156,6 @@ def _step(view: StepView) -> list[str]:
     return [*lines, f"{view.step + 1}. {answer.sign.label}: {words}", *(f"   {line}" for line in below)]
 
 
-def effect_lines(effect: Effect) -> list[str]:
-    """Return what a call did to the world, a line for each record, without the simulator's internal state."""
-    lines = [_record(change) for change in effect.diff.changes if not change.is_bookkeeping]
-    if effect.diff.omitted:
-        lines.append(f"and {counted(effect.diff.omitted, 'more record')}")
-    if effect.differs:
-        lines.append("executed again, this call gives a different response from the stored one")
-    return [f"world: {line}" for line in lines or ["no record changed"]]
-
-
-def _record(change: RecordChange) -> str:
-    parts = (value for _, value in change.key)
-    key = " ".join(_text(part) if isinstance(part, str) else _value(part) for part in parts)
-    columns = []
-    for column in change.columns:
-        values = (_value(value) for value in (column.before, column.after) if value is not None)
-        columns.append(f"{column.name} {' -> '.join(values)}")
-    return f"{change.kind} {change.table} {key}: {'; '.join(columns) or 'the record'}"
-
-
 def _truth(transcript: Transcript, turn: int, matches: Mapping[CallPlace, StepPlace]) -> list[str]:
     """Return what should have been done and said; no lines if it is unknown."""
     lines = []
@@ -174,7 +163,7 @@ def _truth(transcript: Transcript, turn: int, matches: Mapping[CallPlace, StepPl
     is_paired = transcript.pairs_calls
     truth = task.expected(turn)
     for number, executed in enumerate(truth.calls):
-        due = steps.expected(turn, number, executed, Lengths.of(_LONGEST))
+        due = steps.expected(turn, number, executed, Lengths.of(LONGEST))
         by = matches.get(CallPlace(turn, number))
         status = signs.due(made=by is not None, over=over, optional=due.is_optional).label
         where = f" in turn {turn_number(task, by.turn)}, step {by.step + 1}" if by else ""
@@ -188,12 +177,8 @@ def _call(call: Called) -> str:
     return f"{call.name.line} {call.arguments.line}"
 
 
-def _value(value: Json) -> str:
-    return clip_json(value, _LONGEST).line
-
-
-def transcript_json(transcript: Transcript, effects: Effects | None = None) -> JsonObject:
-    """Return all that is stored of a conversation, with its ground truth and any `effects` of its calls."""
+def transcript_json(transcript: Transcript, notes: StepNotes | None = None) -> JsonObject:
+    """Return all that is stored of a conversation, with its ground truth and any `notes` on its steps."""
     matches = steps.matched(transcript)
     task = transcript.conversation
     turns: list[JsonObject] = []
@@ -207,9 +192,9 @@ def transcript_json(transcript: Transcript, effects: Effects | None = None) -> J
             for place, call in enumerate(truth.calls)
         ]
         entry["steps"] = played and [_step_json(place, step, task) for place, step in enumerate(played.steps)]
-        for place, effect in (effects.by_call if effects is not None and played is not None else {}).items():
+        for place, note in (notes.values if notes is not None and played is not None else {}).items():
             if place.turn == index:
-                entry["steps"][place.step]["effect"] = effect.as_json()
+                entry["steps"][place.step] |= note
         faults = (fault for fault in transcript.faults if fault.turn == index)
         entry["faults"] = [numbered(fault.as_json(), task) for fault in faults]
         turns.append(entry)
@@ -242,7 +227,3 @@ def _step_json(number: int, step: Step, task: Task) -> JsonObject:
     if step.verdict:
         entry["verdict"] = numbered(step.verdict.as_json(), task)
     return entry
-
-
-def _text(text: str) -> str:
-    return clip(text, _LONGEST).line

@@ -49,8 +49,8 @@ def test_help_of_a_member_loads_nothing_that_plays(words: str) -> None:
     ("verb", "module"),
     [
         ("compare", "rig.cli.compare"),
-        ("plan", "rig.cli.plan"),
-        ("leaderboard", "rig.plugins.judging.ranking_verb"),
+        ("plan", "rig.plugins.plan.verb"),
+        ("leaderboard", "rig.plugins.ranking.verb"),
         ("card", "rig.plugins.report.card_verb"),
         ("gate", "rig.plugins.exports.gate_verb"),
         ("judge", "rig.plugins.judging.verb"),

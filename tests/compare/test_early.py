@@ -14,11 +14,11 @@ from graded_talks import model
 from rig.compare.arms import ComparisonOptions
 from rig.compare.compare import compare
 from rig.compare.findings import Comparison
-from rig.compare.sequential import compare_sequentially
 from rig.compare.verdict import Decision, VerdictKind
 from rig.core.metrics import TASKS, UNPLAYED, Metric
 from rig.core.tasks import in_random_order
 from rig.plugins.report.render import gather, render
+from rig.plugins.strategies.looks import compare_sequentially
 from rig.plugins.strategies.until import CAUTION, UntilVerdict
 from rig.show.card import Card
 from rig.show.compare import statistics_text

@@ -11,7 +11,8 @@ import small_talks
 
 from benchmarks.attack.foreign import HARMS
 from rig.core.errors import RigError
-from rig.store import Runs, connect, merge
+from rig.plugins.exports.merging import merge
+from rig.store import Runs, connect
 
 READ_ALL_THE_SAME = {
     "source of brackets": "only who reads the conversation notices",

@@ -16,7 +16,8 @@ from graded_talks import model, play
 
 from rig.core import databases
 from rig.core.errors import RigError
-from rig.store import Runs, delete_run, merge
+from rig.plugins.exports.merging import merge
+from rig.store import Runs, delete_run
 
 N = 4
 

@@ -44,8 +44,10 @@ class Known(NamedTuple):
         probe = Probe(self.template)
         tail = self.template.expand(shown, form.offer().declarations, variables=form.variables)
         text = probe.without_header(tail.rpartition("quokka77")[2])
+        shape = self.native.shape
         ends = {"<|call|>"} if self.native.family == "gpt-oss" else {*probe.ends, "<|im_start|>"}
         begun = max(text.find(self.native.shape.trigger), 0) + len(self.native.shape.open)
+        ends = {end for end in ends if end not in shape.after_name + shape.between}
         places = [place for end in ends if end and (place := text.find(end, begun)) >= 0]
         return text[: min(places)] if places else text
 

@@ -220,6 +220,21 @@ OWN: dict[str, str] = {
         _EACH + "{% if f.arguments is not string %}{{ raise_exception('text') }}{% endif %}"
         '<call>{"name": "{{ f.name }}", "arguments": {{ f.arguments }}}</call>{% endfor %}'
     ),
+    "a channel for each call": (
+        "{% for m in messages %}{% if m.role == 'assistant' %}{% if m.reasoning_content %}"
+        "{{ '<|start|>assistant to=self<|message|>' + m.reasoning_content + '<|eom|>' }}{% endif %}"
+        "{% if m.tool_calls %}"
+        + _EACH
+        + "{{ '<|start|>assistant to=' + f.name + '<|message|><x:calls>\n<x:invoke name=\"' + f.name + '\">\n' }}"
+        + _ITEMS
+        + "{{ '<x:parameter name=\"' + k + '\">' }}"
+        + _VALUE
+        + "{{ '</x:parameter>\n' }}{% endfor %}{{ '</x:invoke>\n</x:calls>' }}{{ '<|eot|>' if loop.last else '<|eom|>' }}"
+        "{% endfor %}{% else %}{{ '<|start|>assistant to=user<|message|>' + m.content + '<|eot|>' }}{% endif %}"
+        "{% else %}{{ '<|start|>' + m.role + '<|message|>' }}{{ tools | tojson if loop.first and tools }}"
+        "{{ m.content + '<|eot|>' }}{% endif %}{% endfor %}"
+        "{% if add_generation_prompt %}{{ '<|start|>assistant' }}{% endif %}"
+    ),
     "undeclared": _chatml(
         _EACH + '<tool_call>{"name": "{{ f.name }}", "arguments": {{ f.arguments | tojson }}}</tool_call>'
         "{% endfor %}",

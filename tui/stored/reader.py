@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from rig.plugins.rescore.reexecute import Effects
+from rig.plugins.matching.worlds import Effects
 from rig.show import signs
 from rig.show.signs import Sign
 from rig.show.steps import matched

@@ -15,7 +15,7 @@ from rich.cells import set_cell_size
 from rig.core.errors import counted
 from rig.core.events import Speed, Where
 from rig.core.models import Prediction, Usage
-from rig.plugins.rescore.reexecute import Effect, Effects
+from rig.plugins.matching.worlds import Effect, Effects
 from rig.show import signs
 from rig.show.signs import ELLIPSIS
 from rig.show.steps import Called, Failed, Lengths, Replied, Returned, TurnHeading, expected, matched

@@ -24,8 +24,8 @@ from typing import Any, NamedTuple, NoReturn
 
 from rig import __version__
 from rig.core.calls import Json, JsonObject
-from rig.core.documents import json_of
 from rig.core.errors import RigError, counted
+from rig.plugins.documents.documents import json_of
 from rig.world.schemas import mapped
 
 LEGACY = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")

@@ -28,7 +28,7 @@ from rig.plugins.mcp.client import McpClient, McpServerFault, ServerListing
 from rig.plugins.mcp.isolation import confined, environment, program_of
 from rig.plugins.mcp.server_config import Server, own_path
 from rig.plugins.mcp.state import BESIDE, UNSEEN, Files, Manifest, PathState, StateFault
-from rig.world.listing import ToolDeclaration
+from rig.plugins.own_tools.listing import ToolDeclaration
 from rig.world.schemas import with_texts
 from rig.world.spec import ToolError, Unavailable
 from rig.world.world import World, encode

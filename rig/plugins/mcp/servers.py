@@ -17,15 +17,15 @@ from tempfile import gettempdir
 
 from rig.config.schemes import Scheme, ServerUse
 from rig.core.calls import Json, JsonObject
-from rig.core.documents import DocumentPart
 from rig.core.errors import RigError
 from rig.core.files import read_bytes, temporary_folder
 from rig.core.paths import real
+from rig.plugins.documents.documents import DocumentPart
 from rig.plugins.mcp.cassette import Cassette, redactor, restorer
 from rig.plugins.mcp.isolation import sandbox
 from rig.plugins.mcp.server_config import CONFIG, Server, read_config, remote, server_of, write_config
 from rig.plugins.mcp.server_world import Servers, ServerWorld, sha256_of_listing
-from rig.world.listing import NAME, Listing, listing_of, read_listing
+from rig.plugins.own_tools.listing import NAME, Listing, listing_of, read_listing
 from rig.world.spec import FREE_TEXT
 from rig.world.toolbox import Toolbox
 from rig.world.world import World

@@ -10,12 +10,12 @@ from rig.compare.arms import ComparisonOptions, choose
 from rig.compare.compare import compare_chosen
 from rig.compare.findings import Comparison, ConversationResult
 from rig.compare.groups import WAYS, Groups, groups
-from rig.compare.leaderboard import published
 from rig.compare.noise import Noise
 from rig.core.calls import CallPlace, JsonObject, StepPlace
 from rig.core.metrics import UNPLAYED, Declaration
-from rig.core.tables import Table
 from rig.core.tasks import turn_number
+from rig.plugins.papers.grids import Table
+from rig.plugins.ranking.tables import published
 from rig.show import signs, steps
 from rig.show.signs import Sign
 from rig.show.texts import Clip, clip

@@ -19,9 +19,9 @@ from rig.core.metrics import Declaration, Metric, Part, Score
 from rig.core.models import Prediction, Request, StepKey, ToolDoc
 from rig.core.tasks import ASSISTANT
 from rig.methods.base import Grading, Loaded, Method, Option, Setup
-from rig.methods.defects import sound_counts, sound_metrics
 from rig.methods.episode import Asking, Episode
 from rig.methods.scripted import called, true_step
+from rig.plugins.defects.defects import sound_counts, sound_metrics
 from rig.plugins.tau2 import tickets
 from rig.plugins.tau2.checkout import POLICIES, USER_ALONE, Domain, Result, TicketWorld, domain, domains_of
 from rig.plugins.tau2.tickets import DONE, Assertion, Ticket

@@ -75,6 +75,8 @@ def _answer(question: JsonObject, characters: int) -> dict[str, str]:
             return {"text": json.dumps(variables_of(_environment(), question["source"]))}
         compiled = _Compiled(question["source"])
         text = compiled.render(question) if "messages" in question else ""
+    except RecursionError:
+        return {"fault": "it calls itself without end, as some do over parameters that can be null"}
     except MemoryError:
         return {"fault": "it wants too much memory"}
     except Exception as error:

@@ -10,7 +10,7 @@ from typing import Any
 from rig.core.budget import parse_json
 from rig.core.calls import Call, Json, JsonObject
 from rig.plugins.llama.formats.json_text import DEEPEST, JsonError, read_json_at
-from rig.plugins.llama.formats.shape import HOLES, ID, CallShape
+from rig.plugins.llama.formats.shape import AGAIN, HOLES, ID, CallShape
 from rig.plugins.llama.grammar.language import BARE_KEY, CDATA, Spelling, Tags
 from rig.plugins.llama.grammar.schema import holds_any_names
 from rig.world.schemas import fits
@@ -240,7 +240,7 @@ def _regex(text: str, loose: bool) -> str:
     regex = ""
     for piece in re.split(rf"({HOLES.pattern}|\s+|[{{}}\[\]:,])" if loose else f"({HOLES.pattern})", text):
         if HOLES.match(piece):
-            regex += ID_REGEX if piece == ID else INDEX_REGEX
+            regex += {ID: ID_REGEX, AGAIN: r"\1"}.get(piece, INDEX_REGEX)
         elif loose and piece.isspace():
             regex += _SPACES
         else:

@@ -1,6 +1,7 @@
 """What `rig models info` shows: a file, how it fits on this machine, and how its model calls tools."""
 
 import json
+import re
 from collections.abc import Iterator
 
 import click
@@ -18,7 +19,7 @@ from rig.plugins.llama.files.registry import Entry, family_of, template_of
 from rig.plugins.llama.formats.detection import Native, Unsupported, native_of
 from rig.plugins.llama.formats.form import NativeFormat
 from rig.plugins.llama.formats.probe import find_variables
-from rig.plugins.llama.formats.shape import ID, INDEX
+from rig.plugins.llama.formats.shape import AGAIN, ID, INDEX, ORDINAL
 from rig.plugins.llama.grammar.language import Tags
 from rig.show.texts import file_size, millions
 
@@ -148,6 +149,8 @@ _LONGEST, _MOST_LINES = 1200, 32
 _KEPT = {
     "never": "dropped from earlier messages",
     "within a turn": "kept until the user speaks again",
+    "beside calls": "kept in earlier messages with calls",
+    "in part": "kept in some earlier messages",
     "always": "kept in all earlier messages",
 }
 
@@ -288,4 +291,5 @@ def _example(template: ChatTemplate, native: Native) -> str:
 
 def _shown(text: str) -> str:
     """Return a text of a form in one line, with words for what differs from call to call."""
-    return repr(text.replace(ID, "ID").replace(INDEX, "NUMBER"))
+    words = {ID: "ID", INDEX: "NUMBER", ORDINAL: "NUMBER", AGAIN: "NAME"}
+    return repr(re.sub("|".join(words), lambda hole: words[hole[0]], text))
