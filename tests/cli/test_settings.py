@@ -125,7 +125,7 @@ def _options(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tup
     for name in command.list_commands(context) if isinstance(command, click.Group) else ():
         if (member := command.get_command(context, name)) is not None:
             yield from _options(member, (*path, name))
-    for name, option in config._settable(command).items() if path else ():
+    for name, option in config.settable(command).items() if path else ():
         yield ".".join(path), name, option
 
 
