@@ -154,5 +154,7 @@ def faults(each: Known, source: random.Random) -> Iterator[str]:
     last = [message for message in during if isinstance(message, CallMessage) and message.reasoning]
     for message in last:
         is_now = during.index(message) > max(n for n, m in enumerate(during) if isinstance(m, UserMessage))
-        if (message.reasoning in within) != (kept in ("always", "beside calls") or (kept == "within a turn" and is_now)):
+        if (message.reasoning in within) != (
+            kept in ("always", "beside calls") or (kept == "within a turn" and is_now)
+        ):
             yield f"{message.reasoning} is wrong within the turn, thoughts are kept {kept}"

@@ -227,8 +227,9 @@ def chat_messages(
 ) -> list[ChatMessage]:
     """Return the history in OpenAI's shape: calls are parts of messages, their results separate messages.
 
-    Without `several`, each call is a message of its own. `tool_call` makes a call with its number in the history, `result` the message that shows its outcome.
-    Thoughts are shown under `thoughts_key`, or left out if that is empty.
+    Without `several`, each call is a message of its own. `tool_call` makes a call with its number in the
+    history, `result` the message that shows its outcome. Thoughts are shown under `thoughts_key`, or left out
+    if that is empty.
     """
     chat: list[ChatMessage] = []
     number, calling = 0, -1  # the place of the message whose calls another may join
