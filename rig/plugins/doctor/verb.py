@@ -100,13 +100,13 @@ def _tell(what: str) -> None:
 def _server(url: str) -> Iterator[Symptom]:
     """Probe a server with small requests, and yield a line for each thing that it does wrong."""
     from rig.plugins import served as serving
-    from rig.plugins.llama import EngineSettings
 
     # Imported here, because HTTP takes a moment to load.
     from rig.plugins.served.probes import load, probe, settings_for_probes
+    from rig.plugins.served.settings import ServedSettings
     from rig.plugins.served.wire.client import ServerFault
 
-    settings = settings_for_probes(EngineSettings(thorough=True))
+    settings = settings_for_probes(ServedSettings(thorough=True))
     serving.check(url, settings)
     served = load(url, settings, _tell)
     yield Symptom("server", "ok", served.line)

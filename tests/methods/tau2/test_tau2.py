@@ -17,6 +17,7 @@ from public_data import public
 from tau2_checkout import write_checkout
 
 from rig.cli import main
+from rig.config.options import RunConfig
 from rig.core.calls import Call
 from rig.core.errors import ErrorKind, RigError
 from rig.core.events import Where
@@ -28,7 +29,7 @@ from rig.plugins.tau2 import checkout as checkouts
 from rig.plugins.tau2.checkout import domain, parse_docstring
 from rig.plugins.tau2.method import METHOD, MOST_ERRORS, MOST_MESSAGES, Solo
 from rig.plugins.tau2.tickets import Action, Ticket
-from rig.running.planning import Options
+from rig.running.planning import method_arms
 
 
 def row(name: str, **parts: Any) -> dict[str, Any]:
@@ -318,8 +319,8 @@ def test_errors_are_said_in_a_line(checkout: Path, monkeypatch: pytest.MonkeyPat
         domain(str(checkout), "mock", "manual")
     with pytest.raises(RigError, match="holds no domain airline"):
         domain(str(checkout.parents[3]), "airline", "manual")
-    with pytest.raises(RigError, match="policy=x: choose from: manual, workflow"):
-        Options(models=("oracle",), set=("policy=x",)).settings(METHOD)
+    with pytest.raises(RigError, match="policy=x: takes one of manual, workflow, not 'x'"):
+        method_arms(RunConfig.of(models=("oracle",), set=("policy=x",)), METHOD)
     task = METHOD.parse(
         {
             **row("1", initial_state={"initialization_actions": [{**LAMP, "func_name": "no_such"}]}),
