@@ -18,7 +18,8 @@ from graded_talks import model, play
 
 import rig
 from rig.config.options import TABLE
-from rig.show.lines import NotebookDisplay, is_notebook
+from rig.plugins.lines.displays import NotebookDisplay
+from rig.show import is_notebook
 
 N = 20
 
@@ -169,13 +170,13 @@ def test_what_a_notebook_shows_is_escaped(tmp_path: Path) -> None:
         ({"suit": "easy"}, "no option 'suit' (did you mean 'suite'?)"),
         ({"max-tokns": 3}, "no option 'max-tokns' (did you mean 'max_tokens'?)"),
         ({"noise": True}, "no option 'noise'"),
-        ({"limit": 0}, "limit=0: Invalid value for '--limit': 0 is not in the range x>=1."),
-        ({"limit": True}, "limit=True: Invalid value for '--limit': 'True' is not"),
-        ({"limit": [1, 2]}, "limit=[1, 2]: Invalid value for '--limit': needs one value"),
-        ({"temperature": float("nan")}, "'--temperature': nan is not a finite number"),
-        ({"docs": ["full", "none"]}, "'none' is not one of 'full', 'names'"),
-        ({"seed": None}, "seed=None: Invalid value for '--seed': needs one value"),
-        ({"flash_attention": "maybe"}, "'maybe' is not one of 'auto', 'on', 'off'"),
+        ({"limit": 0}, "limit takes a whole number from 1 on, not 0"),
+        ({"limit": True}, "limit takes a whole number from 1 on, not True"),
+        ({"limit": [1, 2]}, "limit takes one value"),
+        ({"temperature": float("nan")}, "temperature takes a number from 0 on, not nan"),
+        ({"docs": ["full", "none"]}, "docs takes one of full, names, not 'none'"),
+        ({"seed": None}, "seed takes a whole number from 0 to 4294967295, not None"),
+        ({"flash_attention": "maybe"}, "flash_attention takes one of auto, on, off, not 'maybe'"),
         ({"suite": "easy", "conversations": "x"}, "--suite and --conversations both choose"),
         ({"suite": "esy"}, "esy"),
     ],

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from rig.core.budget import Budget, parse_json
-from rig.core.documents import lines_of, read, read_lines
 from rig.core.errors import RigError
 from rig.core.files import read_json, read_toml
+from rig.plugins.documents.documents import lines_of, read, read_lines
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 MEMORY = 1 << 30

@@ -15,9 +15,9 @@ from typing import Generic, TextIO, TypeVar
 
 from rig.core import events
 from rig.core.events import Emit, Event, Where
+from rig.plugins.lines.displays import PlainDisplay
 from rig.running.control import Control
 from rig.show.base import Display, handled
-from rig.show.lines import PlainDisplay
 from rig.store import Runs
 from tui.app import RigApp
 from tui.live.live_run import EventQueue, LiveRun

@@ -13,7 +13,7 @@ from typing import Any
 from benchmarks.attack.campaign import Broken, apart, ended, folder, main, rig
 from benchmarks.attack.hostile import changed, damaged, text, value
 from benchmarks.attack.scenes import HOUSE, SCENES, TOOLS, as_yaml, bomb, exploding, long, warped
-from rig.core.documents import to_yaml
+from rig.plugins.documents.documents import to_yaml
 
 
 def toolbox(place: Path, tools: Any, scenes: Any) -> Path:
@@ -142,7 +142,7 @@ def _worded(random: Random, place: Path) -> str:
     from rig.plugins.author.scenes import read_scenes
     from rig.plugins.author.suite import Maker, SuitePart, write_worded
     from rig.plugins.author.writer import ModelAuthor
-    from rig.world.folder import find_toolbox
+    from rig.world.toolbox import find_toolbox
 
     class Liar(Model):
         name = "liar"

@@ -16,6 +16,7 @@ from benchmarks.attack.hostile import text, value
 from rig.config.schemes import LIVE
 from rig.core.calls import Call
 from rig.core.errors import RigError
+from rig.plugins.matching import worlds
 from rig.plugins.mcp.servers import load_servers
 from rig.world.toolbox import Simulator
 
@@ -135,7 +136,7 @@ def _play(random: Random, simulator: Simulator) -> str:
                 raise Broken(f"a call took {time.monotonic() - began:.0f} s")
             went += executed.exception is None
         simulator.restore(start)
-        if simulator.compare(start, simulator.snapshot()):
+        if worlds.compare(simulator, start, simulator.snapshot()):
             raise Broken("a world that was restored is another one")
         world._settle()
         if (Path(world._place) / "state" / "data" / "a").read_text() != "a":

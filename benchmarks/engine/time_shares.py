@@ -26,8 +26,8 @@ def seams() -> dict[str, list[tuple[Any, str]]]:
     from rig.plugins.llama.grammar.language import FreeConstraint, FreeGrammar
     from rig.plugins.llama.grammar.llguidance import LLGuidanceConstraint, LLGuidanceGrammar
     from rig.plugins.llama.prompt import PromptBuilder
+    from rig.plugins.matching.matching import Grader, Matching
     from rig.plugins.tooltalk.method import ToolTalkEpisode
-    from rig.scoring import Grader, Matching
     from rig.store import RunWriter
     from rig.world.toolbox import Simulator
 

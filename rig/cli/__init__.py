@@ -19,30 +19,15 @@ from rig.show import signs
 
 VERBS = {
     "run": Verb("rig.cli.run", "Evaluate one or more models.", "Play"),
-    "plan": Verb(
-        "rig.cli.plan", "Say how much has to be played for a verdict, and how long it takes.", "Play"
-    ),
-    "noise": Verb("rig.cli.run:noise", "Measure how much two identical runs differ.", "Play"),
     "runs": Verb("rig.cli.runs", "List stored runs, newest first.", "Results"),
     "show": Verb(
         "rig.cli.runs:show", "Show the results of a run, or one conversation call by call.", "Results"
     ),
     "compare": Verb("rig.cli.compare", "Compare models, and tell a loss from chance.", "Results"),
-    "suites": Verb(
-        "rig.cli.suites",
-        "List suites of conversations, and start your own.",
-        "Models, tools and conversations",
-    ),
-    "check": Verb(
-        "rig.cli.suites:check", "Check conversations for mistakes.", "Models, tools and conversations"
-    ),
-    "config": Verb(
-        "rig.cli.config", "Show the settings that apply, and where they come from.", "This machine"
-    ),
 }
 """rig's own verbs; those of tenants are registered (`rig.core.registry`)."""
 
-GROUPS = tuple(dict.fromkeys(verb.group for verb in VERBS.values()))
+GROUPS = ("Play", "Results", "Models, tools and conversations", "This machine")
 """The groups of verbs in the order in which --help lists them; those of plugins follow."""
 
 _INTACT = "what was stored is intact; `rig run --resume RUN` continues a run that this interrupted"
@@ -59,15 +44,13 @@ class _Rig(Verbs):
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         # A verb's options are those of plugins, too, and it is found before the files of settings are read.
-        with suppress(RigError):
-            set_own_places()
-        own = super().get_command(context, name)
-        return own or self._registered().get(name)
+        _find_plugins(context)
+        return super().get_command(context, name) or self._registered(context).get(name)
 
     def does(self, context: click.Context, name: str) -> str:
         if name in self.later:
             return super().does(context, name)
-        return str(self._registered().attribute(name, "does"))
+        return str(self._registered(context).attribute(name, "does"))
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         for group, names in self._grouped(context).items():
@@ -78,16 +61,24 @@ class _Rig(Verbs):
         groups: dict[str, list[str]] = {group: [] for group in GROUPS}
         for name, verb in VERBS.items():
             groups[verb.group].append(name)
-        for name in (verbs := self._registered()):
+        for name in (verbs := self._registered(context)):
             if " " in name:
                 continue  # It is a member of another verb.
             groups.setdefault(verbs.attribute(name, "group"), []).append(name)
         return groups
 
-    def _registered(self) -> registry.Tenants:
+    def _registered(self, context: click.Context) -> registry.Tenants:
+        _find_plugins(context)
+        return registry.registered().verbs
+
+
+def _find_plugins(context: click.Context) -> None:
+    """Let the user's own settings say where plugins are. They are read once for each command line."""
+    known = context.find_root().meta
+    if not known.setdefault(__name__, False):
         with suppress(RigError):
             set_own_places()
-        return registry.registered().verbs
+        known[__name__] = True
 
 
 def _use_plugins(context: click.Context, parameter: click.Parameter, places: tuple[str, ...]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,15 +16,14 @@ from rig.cli.options import (
     complete_runs,
 )
 from rig.cli.output import paint, print_json, say, terminal_width
-from rig.cli.runs import print_tables
-from rig.cli.verbs import argument, option, verb
+from rig.cli.verbs import Viewed, argument, option, verb
+from rig.core.calls import JsonObject
 from rig.core.errors import RigError, counted
 
 if TYPE_CHECKING:
     from rig.compare.arms import ComparisonOptions
     from rig.compare.findings import Comparison
     from rig.compare.noise import Noise
-    from rig.compare.sequential import SequentialComparison
     from rig.compare.verdict import Decision
     from rig.store import Runs
 
@@ -87,15 +87,6 @@ class DecisionOptions:
         " --fail-if-worse, else of --loss."
     )
     full: bool = option("Also print the statistics: rates, costs, differences with their tests, and flips.")
-    tables: bool = option("Print the tables of the method's paper for these arms instead, as Markdown.")
-    sequential: bool = option(
-        "Say instead whether each arm loses as much as --loss, using tests that you may repeat after every"
-        " conversation."
-    )
-    in_suite: bool = option(
-        "With --sequential, decide about this suite alone, not about conversations like these. One of two"
-        " equally good files gets more of a small suite right, and the other then shows a loss."
-    )
     curve: bool = option(
         "Say instead where success breaks over the levels of an option, as in --sweep: success level by"
         " level, and a sentence for each file, which hold however often you look."
@@ -105,23 +96,36 @@ class DecisionOptions:
         """Return the loss, in points, that makes an arm fail; None if nothing is decided."""
         return loss if self.fail_if_unsure and self.fail_if_worse is None else self.fail_if_worse
 
-    def decisions(self, comparison: SequentialComparison | Comparison, points: float) -> dict[str, Decision]:
-        """Return for each arm whether it loses more than this. Raises RigError if nothing may be decided."""
-        from rig.compare.sequential import SequentialComparison
+    def conclude(
+        self, decisions: Mapping[str, Decision], baseline: str, size: str, *, as_json: bool
+    ) -> Decision:
+        """Print a line on each arm that does not pass, and return the exit code. `size` is that of the loss.
+
+        With --json, the lines go to stderr.
+        """
         from rig.compare.verdict import Decision
 
-        if isinstance(comparison, SequentialComparison):
-            decisions = {arm.arm: arm.decision for arm in comparison.arms}
-        else:
-            if not comparison.declaration.decides:
-                asked = "unsure" if self.fail_if_worse is None else "worse"
-                raise RigError(f"--fail-if-{asked} cannot decide here: {comparison.declaration.caution}")
-            limit = points / comparison.metric.scale
-            decisions = {pair.arm: pair.verdict.decision(limit) for pair in comparison.pairs}
-        return decisions | dict.fromkeys(comparison.left_out, Decision.CANNOT_TELL)
+        green = "" if self.fail_if_unsure else "; that passes all the same, unless --fail-if-unsure is given"
+        for arm, decision in decisions.items():
+            if decision is Decision.WORSE:
+                say(f"\n{arm} is worse than {baseline} by {size}", err=as_json)
+            elif decision is Decision.CANNOT_TELL:
+                say(f"\n{arm}: cannot tell: a loss of {size} could have gone unseen{green}", err=as_json)
+        if Decision.WORSE in decisions.values():
+            return Decision.WORSE
+        is_unsure = self.fail_if_unsure and Decision.CANNOT_TELL in decisions.values()
+        return Decision.CANNOT_TELL if is_unsure else Decision.PASSES
 
 
-@verb()
+def decided_json(decisions: Mapping[str, Decision]) -> JsonObject:
+    """Return the arms that fail, and those of which nothing can be told."""
+    from rig.compare.verdict import Decision
+
+    kinds = {"failed": Decision.WORSE, "unsure": Decision.CANNOT_TELL}
+    return {name: [arm for arm, of in decisions.items() if of is kind] for name, kind in kinds.items()}
+
+
+@verb(Viewed, "compare")
 def command(
     question: ComparisonQuestion, deciding: DecisionOptions, *, as_json: bool = AS_JSON
 ) -> int | None:
@@ -142,62 +146,32 @@ def command(
     The exit code is 1 if an arm is worse than --fail-if-worse allows, 3 if --fail-if-unsure is given and rig
     cannot tell, and else 0. A verdict holds however unclear texts are decided.
     """
-    from rig.compare import leaderboard
     from rig.compare.compare import compare
-    from rig.compare.sequential import SequentialComparison, compare_sequentially
     from rig.compare.verdict import Decision
-    from rig.show.compare import looks_text
     from rig.store import Runs
 
     limit = deciding.limit(question.loss)
-    if deciding.in_suite and not deciding.sequential:
-        raise RigError("--in-suite is for --sequential; give both, or neither")
-    if deciding.curve and (deciding.sequential or limit is not None):
-        raise RigError("--curve decides nothing; leave out --sequential and --fail-if-…")
+    if deciding.curve and limit is not None:
+        raise RigError("--curve decides nothing; leave out --fail-if-…")
     with Runs.open(question.runs, question.graded_by) as stored:
-        if deciding.tables:
-            arms = question.addresses
-            print_tables(leaderboard.published(stored, arms), {"arms": list(arms)}, as_json=as_json)
-            return None
-        comparison: SequentialComparison | Comparison
-        if deciding.sequential:
-            tested = question.loss if limit is None else limit
-            if not tested:
-                raise RigError("--sequential tests for a loss; give --fail-if-worse more than 0 points")
-            options = question.options
-            in_suite = deciding.in_suite
-            comparison = compare_sequentially(
-                stored, question.addresses, tested / 100, options, in_suite=in_suite
-            )
-            baseline = comparison.baseline
-        else:
-            noise = question.noise_in(stored)
-            # Curves of several files differ in the file as well as in the level.
-            options = replace(question.options, across_settings=question.across_settings or deciding.curve)
-            comparison = compare(stored, question.addresses, options, noise)
-            baseline = comparison.baseline.label
-    decisions = {} if limit is None else deciding.decisions(comparison, limit)
-    by = {kind: [arm for arm, decision in decisions.items() if decision is kind] for kind in Decision}
+        noise = question.noise_in(stored)
+        # Curves of several files differ in the file as well as in the level.
+        options = replace(question.options, across_settings=question.across_settings or deciding.curve)
+        comparison = compare(stored, question.addresses, options, noise)
+    decisions: dict[str, Decision] = {}
+    if limit is not None:
+        if not comparison.declaration.decides:
+            asked = "unsure" if deciding.fail_if_worse is None else "worse"
+            raise RigError(f"--fail-if-{asked} cannot decide here: {comparison.declaration.caution}")
+        lost = limit / comparison.metric.scale
+        decisions = {pair.arm: pair.verdict.decision(lost) for pair in comparison.pairs}
+        decisions |= dict.fromkeys(comparison.left_out, Decision.CANNOT_TELL)
     if as_json:
-        failed, unsure = by[Decision.WORSE], by[Decision.CANNOT_TELL]
-        print_json({**comparison.as_json(), "failed": failed, "unsure": unsure})
-    elif isinstance(comparison, SequentialComparison):
-        say(looks_text(comparison))
+        print_json({**comparison.as_json(), **decided_json(decisions)})
     else:
         _say_comparison(comparison, deciding)
-    # With --json, lines on what does not pass go to stderr.
-    size = f"{'at least' if deciding.sequential else 'more than'} {counted(limit or 0.0, 'point')}"
-    green = "" if deciding.fail_if_unsure else "; that passes all the same, unless --fail-if-unsure is given"
-    for arm, decision in decisions.items():
-        if decision is Decision.WORSE:
-            say(f"\n{arm} is worse than {baseline} by {size}", err=as_json)
-        elif decision is Decision.CANNOT_TELL:
-            line = f"\n{arm}: cannot tell: a loss of {size} could have gone unseen{green}"
-            say(line, err=as_json)
-    if by[Decision.WORSE]:
-        return Decision.WORSE
-    is_unsure = deciding.fail_if_unsure and by[Decision.CANNOT_TELL]
-    return Decision.CANNOT_TELL if is_unsure else Decision.PASSES
+    size = f"more than {counted(limit or 0.0, 'point')}"
+    return deciding.conclude(decisions, comparison.baseline.label, size, as_json=as_json)
 
 
 def _say_comparison(comparison: Comparison, deciding: DecisionOptions) -> None:

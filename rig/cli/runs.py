@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -14,25 +14,22 @@ import click
 from rig.cli import options as shared
 from rig.cli.options import AS_JSON, STORE
 from rig.cli.output import print_json, print_table, say, terminal_width
-from rig.cli.verbs import argument, option, verb
+from rig.cli.verbs import Viewed, argument, option, verb
 from rig.compare.groups import By
 from rig.core.calls import JsonObject
 from rig.core.errors import RigError
 from rig.show.texts import headline, measured, out_of
 
 if TYPE_CHECKING:
-    from rig.core.tables import Table
-    from rig.store import Cell, Runs, StoredRun, StoredScore
+    from rig.show.transcript import StepNotes
+    from rig.store import Cell, Runs, StoredRun, StoredScore, Transcript
 
 
-@verb()
+@verb(Viewed, "runs")
 def command(
     context: click.Context,
     *,
     runs: Path = STORE,
-    live: bool = option(
-        "Browse the runs in the terminal: open, watch, resume, compare and delete them.", flags="--tui"
-    ),
     datasette: bool = option("Print metadata for Datasette instead: a description of each column."),
     copy: Path | None = option(
         "Copy the store to a new file instead. Safe while a run is in progress.", flags="--backup"
@@ -42,16 +39,11 @@ def command(
     """List the stored runs, newest first."""
     from rig.store import Runs, backup, datasette_metadata
 
-    if live and (datasette or as_json):
-        raise RigError("--tui is for people, --datasette and --json are for programs; give one of them")
-    if copy is not None and (live or datasette or as_json):
+    if copy is not None and (datasette or as_json):
         raise RigError("--backup copies the store instead of showing it; give it alone")
     if copy is not None:
         backup(runs, copy)
         say(f"{runs} is copied to {copy}")
-    elif live:
-        if chosen := importlib.import_module("tui.watch").browse(runs):
-            go_on(context, chosen.run, runs)
     elif datasette:
         print_json(datasette_metadata(runs))
     else:
@@ -117,29 +109,17 @@ def print_scores(run: StoredRun, scores: list[StoredScore]) -> None:
     print_table(header, rows)
 
 
-def print_tables(tables: Sequence[Table], of: JsonObject, *, as_json: bool) -> None:
-    """Print the tables of a method's paper, as Markdown, or as JSON together with `of`."""
-    from rig.show.compare import tables_markdown
-
-    if as_json:
-        print_json({**of, "tables": [table.as_json() for table in tables]})
-    else:
-        say(tables_markdown(tables) or "no conversation of these arms is finished yet")
-
-
-@verb()
+@verb(Viewed, "show")
 def show(
     run: str = shared.RUN,
     conversation: str | None = argument(shell_complete=shared.complete_conversations),
     *,
     runs: Path = STORE,
     arms: tuple[str, ...] = option("Show only this arm of the conversation. Repeatable.", "ARM", "--arm"),
-    tables: bool = option("Print the tables of the method's paper for this run instead, as Markdown."),
     by: By | None = option(
         "Break each arm's results down by tool, by skill (tool selection, argument correctness, abstention),"
         " by the tags of conversations, or by suite."
     ),
-    diff: bool = option("Below each call of CONVERSATION, show what it changed in the world."),
     graded_by: str = shared.GRADED_BY,
     as_json: bool = AS_JSON,
 ) -> None:
@@ -148,17 +128,12 @@ def show(
     RUN is an id or its first characters, a name given with --name, or `latest`.
     """
     from rig.compare.groups import groups_of
-    from rig.compare.leaderboard import published
     from rig.show.compare import groups_text
     from rig.show.summary import unclear_notes
     from rig.store import Runs
 
-    if tables and conversation is not None:
-        raise RigError("--tables shows a whole run; leave out the conversation")
-    if by is not None and (tables or conversation is not None):
-        raise RigError("--by shows a whole run; leave out --tables and the conversation")
-    if diff and conversation is None:
-        raise RigError("--diff needs a conversation; name it after the run")
+    if by is not None and conversation is not None:
+        raise RigError("--by shows a whole run; leave out the conversation")
     if arms and conversation is None:
         raise RigError("--arm needs a conversation; name it after the run")
     with Runs.open(runs, graded_by) as store:
@@ -169,10 +144,8 @@ def show(
                 print_json({"run": stored.id, **groups.as_json()})
             else:
                 say("\n".join([groups_text(groups, terminal_width()), *unclear_notes(stored)]))
-        elif tables:
-            print_tables(published(store, [stored.id]), {"run": stored.id}, as_json=as_json)
         elif conversation is not None:
-            _show_conversation(store, stored, conversation, arms, as_json=as_json, diff=diff)
+            print_conversation(store, stored, conversation, arms, as_json=as_json)
         elif as_json:
             print_json(_run_json(store, stored))
         else:
@@ -248,12 +221,18 @@ _WIDEST = 200
 """The most characters of a line without a terminal, if there are several arms."""
 
 
-def _show_conversation(
-    stored: Runs, run: StoredRun, conversation: str, arms: tuple[str, ...], *, as_json: bool, diff: bool
+def print_conversation(
+    stored: Runs,
+    run: StoredRun,
+    conversation: str,
+    arms: Sequence[str] = (),
+    *,
+    as_json: bool,
+    notes_on: Callable[[StoredRun, Transcript], StepNotes] | None = None,
 ) -> None:
-    # Listing runs starts faster without the graders that these load.
-    from rig.plugins.rescore.reexecute import effects_of
-    from rig.plugins.rescore.setups import places_of_path
+    """Print a conversation of a run, as these arms played it or all, with notes on its steps."""
+    # Listing runs starts faster without the methods that this loads.
+    from rig.running.stored_settings import path_of
     from rig.show.transcript import transcript_json, transcript_text
 
     wanted = {run.arm(name).position for name in arms}
@@ -263,16 +242,14 @@ def _show_conversation(
         if not arms or arm.position in wanted
         for repeat in range(run.repeats)
     ]
-    both = [(transcript, effects_of(run, transcript) if diff else None) for transcript in transcripts]
+    both = [(transcript, notes_on and notes_on(run, transcript)) for transcript in transcripts]
     if as_json:
         as_values = [transcript_json(*pair) for pair in both]
         print_json({"run": run.id, "conversation": conversation, "transcripts": as_values})
     else:
-        say("\n\n".join(transcript_text(*pair, places_of_path(run, pair[0])) for pair in both))
-    if any(effect is not None and effect.other_world for _, effect in both):
-        click.echo(
-            "rig: the world is not the one this run was made in; --diff shows the present one", err=True
-        )
+        say("\n\n".join(transcript_text(*pair, path_of(run, pair[0])) for pair in both))
+    for caution in dict.fromkeys(notes.caution for _, notes in both if notes and notes.caution):
+        click.echo(f"rig: {caution}", err=True)
 
 
 def _state(run: StoredRun, cell: Cell) -> str:

@@ -12,7 +12,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from types import NoneType
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
@@ -37,11 +37,12 @@ Function: TypeAlias = Callable[..., int | None]
 
 
 class GroupedOption(click.Option):
-    """An option that knows its group in the help of verbs with many options."""
+    """An option that knows its group in the help of verbs with many options, and if most people use it."""
 
-    def __init__(self, *names: Any, group: str = OTHERS, **parts: Any) -> None:
+    def __init__(self, *names: Any, group: str = OTHERS, common: bool = True, **parts: Any) -> None:
         super().__init__(*names, **parts)
         self.group = group
+        self.common = common
 
 
 def option(
@@ -82,6 +83,45 @@ def _type(kind: Any) -> dict[str, Any]:
     return {"is_flag": True} if kind is bool else {"type": PATH if kind is Path else kind}
 
 
+class Viewed(click.Command):
+    """A verb with views: flags of tenants with which it shows something else instead.
+
+    A view is registered as `VERB --flag` in `registry.views`. Its function gets the arguments of the verb's
+    own function by name, and the values of all flags that were registered for the same function.
+    """
+
+    def views(self) -> dict[str, str]:
+        """Return the names of this verb's views, by the parameters of their flags."""
+        names = [name for name in registry.registered().views if name.startswith(f"{self.name} ")]
+        return {name.partition("--")[2].replace("-", "_"): name for name in names}
+
+    def get_params(self, context: click.Context) -> list[click.Parameter]:
+        views = registry.registered().views
+        flags: list[click.Parameter] = [
+            GroupedOption([name.split()[-1]], is_flag=True, help=views.attribute(name, "help"))
+            for name in self.views().values()
+        ]
+        *own, get_help = super().get_params(context)
+        return [*own, *flags, get_help]
+
+    def invoke(self, context: click.Context) -> Any:
+        views, data = self.views(), registry.registered().views
+        given = {name: context.params.pop(name) for name in views}
+        of_flag = {name: data.data[view] for name, view in views.items()}
+        chosen = {of_flag[name]: name for name, is_given in given.items() if is_given}
+        if len(chosen) > 1:
+            one, other, *_ = (views[name].split()[-1] for name in chosen.values())
+            raise RigError(f"{one} and {other} show different things; give one of them")
+        for view, name in chosen.items():
+            own = {other: given[other] for other in given if of_flag[other] == view}
+            context.meta[_VIEW] = partial(data[views[name]], **own)
+        return super().invoke(context)
+
+
+_VIEW = "rig.cli.view"
+"""The key in a context's `meta` of the view to show instead."""
+
+
 def verb(
     kind: type[AnyCommand] = click.Command,  # type: ignore[assignment]
     name: str | None = None,
@@ -100,7 +140,7 @@ def verb(
             settle(context)
             values |= {name: context.params[name] for name in values}
             own = {part: _value(part, hint, values) for part, hint, _ in _declared(function)}
-            code = function(**own, **(values if takes_all else {}))
+            code = context.meta.get(_VIEW, function)(**own, **(values if takes_all else {}))
             if code is not None:
                 sys.exit(int(code))
 

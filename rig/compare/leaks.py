@@ -13,10 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
-from rig.core.calls import JsonObject
+from rig.core.calls import JsonObject, leaves
 from rig.core.errors import counted
 from rig.core.tasks import Task
-from rig.scoring.seen import leaves
 
 SAMPLE = 16
 """Hashes of 5-grams to keep of a conversation. With its own hash they fit into 127 bytes of text."""

@@ -1,6 +1,6 @@
 """Tool calls and their outcomes, and what scoring says about them: the types that all parts of rig share."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any, NamedTuple, TypeAlias
@@ -237,3 +237,15 @@ class Fault(ByName):
     argument: str = ""
     expected: Json = None
     got: Json = None
+
+
+def leaves(value: Json) -> Iterator[Json]:
+    """Yield every value that is neither a list nor an object, in order. The nesting can be deep."""
+    left = [value]
+    while left:
+        element = left.pop()
+        if isinstance(element, Mapping | list | tuple):
+            parts = element.values() if isinstance(element, Mapping) else element
+            left.extend(reversed(list(parts)))
+        else:
+            yield element

@@ -6,11 +6,14 @@ names no file, so a journal beside a database is never rig's, and such a databas
 """
 
 import os
+import shutil
 import sqlite3
 import stat
+import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
+from typing import BinaryIO
 from urllib.parse import quote
 
 from rig.core.errors import RigError
@@ -85,6 +88,54 @@ def open_unnoticed(path: Path) -> sqlite3.Connection:
 def open_without_log(path: Path) -> sqlite3.Connection:
     """Open a database to read what is in the file itself, whatever lies beside it."""
     return _connect(path, "mode=ro&immutable=1", BUSY_S)
+
+
+def copy_files(path: Path, copy: Path) -> None:
+    """Copy a database with its log to a new file, as of one moment, while others may be writing it.
+
+    SQLite opens only the copy, so nothing appears beside the database, however this process ends. Raises
+    ForeignJournal, OSError, and sqlite3.OperationalError if the database never rests.
+    """
+    deadline = time.monotonic() + BUSY_S
+    while True:
+        _check_beside(path)
+        before = path.stat()
+        with path.open("rb") as source, copy.open("wb") as target:
+            _copy_pages(source, target)
+        _beside(copy, "-wal").unlink(missing_ok=True)
+        # What is written meanwhile is added to the log, of which SQLite reads what is complete. The database
+        # itself changes seldom, and by less than a file system's clock can tell just after it has changed.
+        with suppress(FileNotFoundError):
+            shutil.copyfile(log_of(path), _beside(copy, "-wal"))
+        after = path.stat()
+        is_same = (before.st_mtime_ns, before.st_size, before.st_ino) == (
+            after.st_mtime_ns,
+            after.st_size,
+            after.st_ino,
+        )
+        if is_same and time.time_ns() - after.st_mtime_ns > _CLOCK_NS:
+            _check_beside(path)
+            return
+        if time.monotonic() > deadline:
+            raise sqlite3.OperationalError("database is locked")
+        time.sleep(_CLOCK_NS / 1e9)
+
+
+_CLOCK_NS = 20_000_000
+"""Two changes that are further apart have different times, in nanoseconds; kernels count in steps of 4 ms."""
+
+
+def _copy_pages(source: BinaryIO, target: BinaryIO) -> None:
+    """Copy as many pages as a database says it has; what follows them can be without an end."""
+    head = source.read(100)
+    source.seek(0)
+    left = os.fstat(source.fileno()).st_size
+    if head[24:28] == head[92:96]:
+        page = int.from_bytes(head[16:18], "big")
+        left = min(left, int.from_bytes(head[28:32], "big") * (page if page > 1 else 1 << 16))
+    while left > 0 and (data := source.read(min(left, 1 << 20))):
+        target.write(data)
+        left -= len(data)
 
 
 def open_for_writing(path: Path) -> sqlite3.Connection:

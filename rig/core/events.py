@@ -71,8 +71,6 @@ class Speed:
     cpu_s: float | None = 0.0
     reasoning_tokens: int = 0
     reasoning_s: float = 0.0
-    drafted_tokens: int = 0
-    accepted_tokens: int = 0
 
     @property
     def prefill_rate(self) -> float | None:
@@ -90,11 +88,6 @@ class Speed:
     @property
     def forced_share(self) -> float | None:
         return self.forced_tokens / self.completion_tokens if self.completion_tokens else None
-
-    @property
-    def accepted_share(self) -> float | None:
-        """The share of the drafted tokens that the model chose itself."""
-        return self.accepted_tokens / self.drafted_tokens if self.drafted_tokens else None
 
     @property
     def first_token(self) -> float | None:
@@ -115,7 +108,7 @@ class Speed:
         return {name: getattr(self, name) for name in (*self.__dataclass_fields__, *_RATES)}
 
 
-_RATES = ("prefill_rate", "decode_rate", "cached_share", "forced_share", "accepted_share", "first_token")
+_RATES = ("prefill_rate", "decode_rate", "cached_share", "forced_share", "first_token")
 
 
 @dataclass(frozen=True, slots=True)

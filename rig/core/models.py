@@ -77,15 +77,6 @@ class StepKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Sibling:
-    """The answer of another model to nearly the same request: text, tokens, and their log-probabilities."""
-
-    raw: str
-    token_ids: tuple[int, ...]
-    logprobs: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Request:
     """One step to predict: the shared part of the prompt, the history, and what may be called.
 
@@ -93,8 +84,7 @@ class Request:
     engine can keep their state; `context` (place, time, user) is the same within a conversation. With
     `several_calls`, the caller executes all calls of a message; otherwise a model may make only one. With
     `in_words` the answer is plain text: the prompt shows no tools, and no grammar restricts the answer.
-    `sibling` is what another arm answered here: it can speed an answer up, and never changes it. `now` is the
-    time of the conversation, for chat templates that write the date; None if it has none.
+    `now` is the time of the conversation, for chat templates that write the date; None if it has none.
     """
 
     key: StepKey
@@ -105,7 +95,6 @@ class Request:
     tools_are_shared: bool = True
     several_calls: bool = False
     in_words: bool = False
-    sibling: Sibling | None = None
     now: datetime | None = None
 
 
@@ -115,8 +104,7 @@ class Usage:
 
     `cached_tokens` of the `prompt_tokens` were served from the KV cache. Of the `completion_tokens`,
     `forced_tokens` were determined by the grammar alone, and `reasoning_tokens` were thinking, which took
-    `reasoning_s` of the `decode_s`. `first_token_s` counts from the request. The model itself chose
-    `accepted_tokens` of the `drafted_tokens`.
+    `reasoning_s` of the `decode_s`. `first_token_s` counts from the request.
     """
 
     prompt_tokens: int = 0
@@ -129,8 +117,6 @@ class Usage:
     first_token_s: float = 0.0
     reasoning_tokens: int = 0
     reasoning_s: float = 0.0
-    drafted_tokens: int = 0
-    accepted_tokens: int = 0
 
 
 OWN = "own"
@@ -276,11 +262,6 @@ class Model:
     def memory(self) -> "Memory | None":
         """What the model takes; None if that is unknown, as where it computes elsewhere."""
         return None
-
-    @property
-    def uses_siblings(self) -> bool:
-        """Whether requests should carry what another model answered."""
-        return False
 
     def prepare(
         self,

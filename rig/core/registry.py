@@ -104,6 +104,7 @@ class Registry:
         self.suites = Tenants("suite")
         self.dials = Tenants("dial")
         self.verbs = Tenants("verb")
+        self.views = Tenants("view")
         self.schemes = Tenants("scheme")
         self.hooks = Tenants("hook after an arm")
         self.strategies = Tenants("strategy")
@@ -137,7 +138,7 @@ class Registry:
         self.displays.add(display)
 
     def add_paper(self, paper: Named) -> None:
-        """Add other people's files and tables: a `Paper` (`rig.methods.paper`), for `--format NAME`."""
+        """Add other people's files and tables: a `Paper` (`rig.plugins.papers.paper`), for `--format`."""
         self.papers.add(paper)
 
     def add_dial(self, dial: Named) -> None:

@@ -212,6 +212,13 @@ def require_unique(tasks: Iterable[Task], where: object) -> None:
         raise RigError(f"{where}: names must be unique; repeated: {', '.join(repeated)}")
 
 
+class SearchPath(NamedTuple):
+    """The steps of a search that lead to its answer, in order or, without an answer, those that count."""
+
+    steps: Sequence[Step]
+    is_answered: bool
+
+
 class AnswerPath(NamedTuple):
     """The steps of a tree that lead to the answer or, without one, that count."""
 

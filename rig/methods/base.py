@@ -20,7 +20,7 @@ from rig.core.files import read_json
 from rig.core.metrics import Declaration, Score
 from rig.core.models import Model, Prediction, Request, StepKey
 from rig.core.paths import CONVERSATIONS
-from rig.core.tasks import ASSISTANT, PlayedTurn, Step
+from rig.core.tasks import ASSISTANT, PlayedTurn, SearchPath
 from rig.methods.episode import Episode, course
 from rig.methods.scripted import Oracle, true_step
 from rig.scoring.forms import with_forms
@@ -178,10 +178,6 @@ class Setup:
         rescored = partial(self.score, task, settings=settings) if self.method.begins_from_truth else None
         return with_forms(known, turns, self.method.roles[0], self.method.declaration, rescored)
 
-    def path(self, task: Any, turns: Sequence[PlayedTurn], settings: Any) -> Sequence[Step] | None:
-        """Return the steps that lead to the answer, in order, or None if episodes are not searches."""
-        return None
-
     @property
     def simulator(self) -> Simulator:
         """The simulator that executes calls. Raises RigError if its world cannot be opened."""
@@ -290,6 +286,10 @@ class Method:
     def opening(self, task: Any, settings: Any, role: str) -> Request:
         """Return how every request to this role begins in this task; its messages come before the task's."""
         return Request(StepKey(task.name))
+
+    def path(self, task: Any, turns: Sequence[PlayedTurn], settings: Any) -> SearchPath | None:
+        """Return the steps that lead to the answer of a search; None if episodes are no searches."""
+        return None
 
     def ready(self, values: Mapping[str, Any]) -> Setup:
         """Make a setup for a run with these options. Raises RigError if something would stop the run."""

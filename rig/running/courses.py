@@ -11,7 +11,7 @@ from rig.core import events
 from rig.core.events import Where
 from rig.core.meters import CostMeter, Costs
 from rig.core.metrics import Score
-from rig.core.models import Model, Piece, Prediction, Sibling
+from rig.core.models import Model, Piece, Prediction
 from rig.core.tasks import PlayedTurn, Task
 from rig.methods.episode import Ask, Playing
 from rig.running.bus import Bus
@@ -166,7 +166,6 @@ class TaskCourse:
 
     def __init__(self, session: ArmSession, where: Where, task: Task) -> None:
         self._session, self._where, self._task = session, where, task
-        self._siblings: dict[tuple[int, int, str], Sibling] = {}
 
     def listen(self, ask: Ask, piece: Piece) -> None:
         """Emit text as it is generated. An exception here ends all running courses."""
@@ -182,8 +181,6 @@ class TaskCourse:
             return
         done = session.state.played(where)
         plan = session.state.plan
-        if session.models[plan.method.roles[0]].uses_siblings:
-            self._siblings = session.writer.siblings(where)
         if session.skips(where, self._left(len(done))):
             return
         settings, scored = plan.arms[where.arm].settings, plan.setup.scored
@@ -221,9 +218,6 @@ class TaskCourse:
             except StopIteration as end:
                 return cast(PlayedTurn, end.value)
             self._session.announce(self._where, ask)
-            key = ask.request.key
-            if sibling := self._siblings.get((key.turn, key.step, ask.role)):
-                ask = ask._replace(request=replace(ask.request, sibling=sibling))
             prediction = yield ask
 
     def _store(self, played: PlayedTurn, score: Score | None) -> None:

@@ -41,3 +41,9 @@ def is_interactive(stream: TextIO) -> bool:
 def is_terminal(stream: TextIO) -> bool:
     """Whether a stream is a terminal that can do more than print."""
     return stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+
+
+def is_notebook() -> bool:
+    """Whether this process is the kernel of a notebook."""
+    shell = sys.modules.get("IPython")
+    return shell is not None and hasattr(shell.get_ipython(), "kernel")

@@ -10,16 +10,14 @@ from math import isnan
 from rig.compare.curves import Curve, LevelResult
 from rig.compare.findings import ArmPair, ArmResult, Comparison, Flip
 from rig.compare.groups import WHAT, Groups, Share
-from rig.compare.sequential import SequentialComparison
 from rig.compare.verdict import VerdictKind
 from rig.core.errors import counted
 from rig.core.events import EvidenceMoved
 from rig.core.metrics import UNCLEAR, Metric, if_right
-from rig.core.tables import Table
 from rig.show import summary
 from rig.show.signs import LEVELS
 from rig.show.summary import note_lines
-from rig.show.table import Row, columns, fitted, inert, markdown, one_line, short_names
+from rig.show.table import Row, columns, fitted, one_line, short_names
 from rig.show.texts import UNKNOWN, percent
 from rig.show.texts import estimate as estimate
 from rig.show.texts import with_interval as with_interval
@@ -248,27 +246,6 @@ def table(corner: str, header: Sequence[str], rows: Sequence[Row], width: int | 
     return "\n".join(fitted([Row(corner, header), *rows], width))
 
 
-def looks_text(looks: SequentialComparison) -> str:
-    """Return what was found about each arm, with the interval of its loss."""
-    each_end = f"each end of an interval is wrong with a chance of at most {100 * looks.alpha:g}%"
-    shared = f" for all {len(looks.arms)} arms together" if len(looks.arms) > 1 else ""
-    lines = [
-        f"baseline {looks.baseline}, graded by {looks.grader}",
-        f"looking after every conversation costs nothing: {each_end}{shared}, however often one looks",
-        *looks.notes,
-        "",
-    ]
-    if looks.recommendation is not None:
-        lines[:0] = [looks.recommendation.text(), ""]
-    for arm in looks.arms:
-        lines.append(f"{arm.arm}: {arm.judged.text}")
-        lines += [f"  {arm.note}"] if arm.note else []
-        if arm.suite:
-            lines.append(f"  {arm.suite.bounds} points in this suite")
-        lines.append(f"  {arm.alike.bounds} points in conversations like these")
-    return "\n".join(lines)
-
-
 MARKS = ".-=+*#"
 """Marks from nothing right to everything right, in plain characters that every terminal has."""
 
@@ -294,22 +271,6 @@ def _cell(share: Share) -> str:
     if share.rate is None:
         return "-"
     return f"{share.part}/{share.whole} {100 * share.rate:5.1f}% {mark(share)}"
-
-
-def tables_markdown(tables: Sequence[Table]) -> str:
-    """Return each table in Markdown under its title, and at the end what the paper's own rows are."""
-    parts = []
-    for table in tables:
-        rows = [tuple(inert(cell_text(cell)) for cell in row) for row in table.cells]
-        grid = markdown(table.header, rows, sum(isinstance(cell, str) for cell in table.cells[0]))
-        parts.append(f"**{table.title}** (graded by {inert(table.grader)})\n\n{grid}")
-    cited = dict.fromkeys(table.cited for table in tables)
-    return "\n\n".join([*parts, *filter(None, cited)])
-
-
-def cell_text(value: str | int | float | None) -> str:
-    """Return the text of a cell; shares are in percent."""
-    return str(value) if isinstance(value, str | int) else percent(value)
 
 
 def sparkline(rates: Sequence[float | None]) -> str:

@@ -72,7 +72,6 @@ _COSTS: tuple[tuple[str, bool, str, Callable[[Any], str]], ...] = (
     ("decode tok/s", False, "", lambda arm: texts.rate(arm.speed.decode_rate)),
     ("CPU time its threads got", False, "", lambda arm: cpu_share_text(arm.speed, arm.fingerprint)),
     ("forced by grammar", False, "run", lambda arm: percent(arm.speed.forced_share)),
-    ("drafted tokens kept", False, "run", lambda arm: percent(arm.speed.accepted_share)),
     ("first token after", False, "", lambda arm: seconds(arm.speed.first_token)),
     ("time per turn", False, "compare", lambda arm: seconds(arm.turn_times.mean_s)),
     ("median", True, "compare", lambda arm: seconds(arm.turn_times.median_s)),

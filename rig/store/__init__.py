@@ -1,8 +1,7 @@
 """The run store: runs, arms, conversations, turns, predictions and scores in one SQLite file."""
 
 from rig.store.connect import StoreError, backup, check_writable
-from rig.store.follower import Follower, TurnEntry
-from rig.store.importing import delete_run, is_store, merge
+from rig.store.deletion import delete_run
 from rig.store.reader import Runs
 from rig.store.records import (
     FAILED_ARM,
@@ -33,7 +32,6 @@ __all__ = [
     "ArmSums",
     "Cell",
     "FailedTurn",
-    "Follower",
     "GraderInfo",
     "NewRun",
     "RunWriter",
@@ -44,13 +42,10 @@ __all__ = [
     "StoredRun",
     "StoredScore",
     "Transcript",
-    "TurnEntry",
     "TurnSpeed",
     "backup",
     "check_writable",
     "datasette_metadata",
     "delete_run",
-    "is_store",
     "last_note",
-    "merge",
 ]

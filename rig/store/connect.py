@@ -43,8 +43,12 @@ _IN_RUN = {_LATER: _LATER_IN_RUN, _ELSEWHERE: _DISK_IN_RUN, _DISK: _DISK_IN_RUN}
 @contextmanager
 def faults(path: Path, run: str = "") -> Iterator[None]:
     """Turn SQLite's errors about files, disks and locks into StoreError. `run` is the one being written."""
+    from rig.core.databases import ForeignJournal
+
     try:
         yield
+    except ForeignJournal as error:
+        raise StoreError(str(error)) from error
     except sqlite3.Error as error:
         # The low byte is the code, the others refine it. There is no code if a text is not UTF-8.
         unread = sqlite3.SQLITE_CORRUPT if isinstance(error, sqlite3.OperationalError) else 0
@@ -125,7 +129,10 @@ def understood(path: Path) -> Iterator[None]:
     """
     try:
         yield
-    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+    except (
+        *(ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError),
+        sqlite3.OperationalError,
+    ) as error:
         # A null byte in a user's path has nothing to do with the store.
         if os.environ.get("RIG_TRACEBACK") or "embedded null" in str(error):
             raise
@@ -226,6 +233,18 @@ def writing(path: Path) -> Iterator[Database]:
         yield database
 
 
+@contextmanager
+def copied(path: Path, copy: Path) -> Iterator[Database]:
+    """Copy a store to a new file, and open the copy for reading. Nothing changes beside the store."""
+    from rig.core.databases import copy_files, open_own
+
+    with _opening(path):
+        copy_files(path, copy)
+    with faults(path), closing(_open(copy, open_own)) as database:
+        database.execute("PRAGMA query_only = ON")
+        yield database
+
+
 def copy_to(database: Database, target: Path) -> None:
     """Copy all that a connection sees into a new file, or nothing. Raises OSError or sqlite3.Error."""
     from rig.core.databases import open_own
@@ -301,12 +320,7 @@ def _is_sound(path: Path, opening: Callable[[Path], sqlite3.Connection]) -> bool
 
 
 def _open(path: Path, opening: Callable[[Path], sqlite3.Connection]) -> Database:
-    from rig.core.databases import ForeignJournal
-
-    try:
-        connection = opening(path)
-    except ForeignJournal as error:
-        raise StoreError(str(error)) from error
+    connection = opening(path)
     try:
         database = Database(connection, execute_plugins=False)
         database.execute("PRAGMA foreign_keys = ON")

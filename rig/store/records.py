@@ -17,7 +17,6 @@ from rig.core.metrics import TASKS, Counts, Declaration, nothing_played
 from rig.core.tasks import PlayedTurn, Task
 
 if TYPE_CHECKING:
-    from rig.core.tables import ArmScore
     from rig.methods.base import Grading
 
 FAILED_ARM = "arm"
@@ -324,13 +323,6 @@ class StoredScore:
     error_types: dict[str, int]
     faults: dict[str, int]
     suite: str | None = None
-
-    def of(self, arm: StoredArm, by_task: Mapping[str, Sequence[Counts]]) -> ArmScore:
-        """Return the score with what a method needs: its arm, and each task's counts, repeat by repeat."""
-        from rig.core.tables import ArmScore
-
-        counts, grader = (self.counts, self.error_types), (str(self.grader), self.grader.as_json())
-        return ArmScore(arm.name, arm.fingerprint or {}, self.suite or "", *counts, *grader, by_task)
 
 
 class TurnSpeed(NamedTuple):

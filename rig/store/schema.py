@@ -65,8 +65,7 @@ CREATE TABLE predictions (
     first_token_s REAL NOT NULL, token_ids TEXT NOT NULL, logprobs TEXT NOT NULL, salvage TEXT NOT NULL,
     token_chars TEXT NOT NULL, token_forced TEXT NOT NULL, role TEXT NOT NULL, parent INTEGER,
     reasoning TEXT NOT NULL, content TEXT NOT NULL, part INTEGER NOT NULL, reasoning_tokens INTEGER NOT NULL,
-    reasoning_s REAL NOT NULL, drafted_tokens INTEGER NOT NULL, accepted_tokens INTEGER NOT NULL,
-    form TEXT NOT NULL,
+    reasoning_s REAL NOT NULL, form TEXT NOT NULL,
     UNIQUE (turn, step)
 );
 CREATE TABLE attempts (

@@ -127,9 +127,7 @@ SELECT {_WHERE}, turns.repeat, {_TURN}, predictions.step, predictions.kind, pred
     predictions.completion_tokens, predictions.forced_tokens,
     predictions.prefill_s, predictions.decode_s, predictions.mask_s, predictions.first_token_s,
     predictions.role, predictions.parent, predictions.reasoning, predictions.content, predictions.part,
-    predictions.form,
-    predictions.reasoning_tokens, predictions.reasoning_s, predictions.drafted_tokens,
-    predictions.accepted_tokens
+    predictions.form, predictions.reasoning_tokens, predictions.reasoning_s
 {_PLAYED}
 JOIN conversations ON conversations.id = turns.conversation
 """,

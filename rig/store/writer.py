@@ -28,7 +28,6 @@ from rig.store.views import refresh_views
 
 if TYPE_CHECKING:
     from rig.core.events import Where
-    from rig.core.models import Sibling
 
 
 class RunWriter(AbstractContextManager["RunWriter"]):
@@ -154,18 +153,6 @@ class RunWriter(AbstractContextManager["RunWriter"]):
             for played in turns:
                 self._insert_turn(where, played, None)
             self._insert_score(where, score)
-
-    def siblings(self, where: Where) -> dict[tuple[int, int, str], Sibling]:
-        """Return what the nearest earlier arm answered in this conversation, by turn, step and role."""
-        from rig.core.models import Sibling
-
-        rows = self._database.query(_SIBLINGS, {**self._cell(where), "position": where.arm})
-        return {
-            (row["turn"], row["step"], row["role"]): Sibling(
-                row["raw"], tuple(parse_json(row["token_ids"])), tuple(parse_json(row["logprobs"]))
-            )
-            for row in rows
-        }
 
     def set_remark(self, remark: Remark) -> None:
         """Replace the remark that is printed beside the run's rates."""
@@ -342,17 +329,6 @@ class RunWriter(AbstractContextManager["RunWriter"]):
 
 
 _OF_TURN = ("turn", "error", "wall_s", "tools_s", "scoring_s", "cpu_s")
-
-_SIBLINGS = """
-SELECT turns.turn, step, role, raw, token_ids, logprobs
-FROM predictions JOIN turns ON turns.id = predictions.turn
-WHERE arm = (
-    SELECT arms.id FROM arms JOIN turns AS played ON played.arm = arms.id
-    WHERE run = (SELECT run FROM arms WHERE id = :arm) AND position < :position
-        AND conversation = :conversation AND repeat = :repeat
-    ORDER BY position DESC LIMIT 1
-) AND conversation = :conversation AND repeat = :repeat AND part = 0
-"""
 
 _SET_ASIDE = """
 INSERT INTO verdicts

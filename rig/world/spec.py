@@ -13,7 +13,7 @@ from datetime import datetime
 from enum import Enum
 from functools import partial
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints, overload
 
 from pydantic import Field, TypeAdapter
 
@@ -152,7 +152,46 @@ class Tool:
         return bool(self.injected)
 
 
+@dataclass(frozen=True, slots=True)
+class ToolFunction:
+    """A function that the code of a folder declares to be a tool. The tool is made as the folder is loaded.
+
+    `match` names the rules that compare arguments, `seconds` is how long a call may take.
+    """
+
+    function: Callable[..., Any]
+    action: bool | None = None
+    returns: str = ""
+    match: Mapping[str, str] = field(default_factory=dict)
+    seconds: float | None = None
+
+
+@overload
+def tool(function: Callable[..., Any], /) -> ToolFunction: ...
+@overload
+def tool(plugin: str, /, *, action: bool, **declared: Any) -> Callable[[Callable[..., Json]], Tool]: ...
+@overload
 def tool(
+    *,
+    action: bool | None = None,
+    returns: str = "",
+    match: Mapping[str, str] = ...,
+    seconds: float | None = None,
+) -> Callable[[Callable[..., Any]], ToolFunction]: ...
+def tool(first: Any = None, /, **declared: Any) -> Any:
+    """Declare a function to be a tool: `@tool`, or `@tool(action=True, match={"note": "text"})`.
+
+    The tool takes the function's name, and its docstring as the description; arguments are described under
+    `Args:` or by `Annotated`. If the name of a plugin comes first, the tool is declared as rig's own are.
+    """
+    if isinstance(first, str):
+        return _of_plugin(first, **declared)
+    if first is not None:
+        return ToolFunction(first, **declared)
+    return lambda function: ToolFunction(function, **declared)
+
+
+def _of_plugin(
     plugin: str,
     *,
     action: bool,

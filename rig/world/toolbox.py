@@ -7,14 +7,15 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import asdict
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from types import MappingProxyType
 
+from rig.config.schemes import FILE, LIVE, Scheme, ServerUse, scheme_of
+from rig.core import registry
 from rig.core.calls import Call, ExecutedCall, Json, JsonObject, Outcome
-from rig.core.errors import RigError
+from rig.core.errors import RigError, did_you_mean
 from rig.core.models import ToolDoc
-from rig.world.diff import Differences, WorldDiff, compare, diff, drawn_values
 from rig.world.rules import Rule, TrueCall
 from rig.world.schemas import check, check_names
 from rig.world.spec import Stuck, Text, Tool, ToolError, Unavailable, quoted
@@ -217,18 +218,6 @@ class Simulator:
         """Restore the world to a state."""
         self.world.restore(snapshot)
 
-    def compare(self, expected: Snapshot, got: Snapshot) -> Differences:
-        """Return how the contents of a world differ from the expected one's, ids aside."""
-        return compare(expected, got, self.world.tables)
-
-    def drawn(self, snapshot: Snapshot) -> frozenset[str]:
-        """Return the ids and tokens that a world holds."""
-        return drawn_values(snapshot, self.world.tables)
-
-    def diff(self, before: Snapshot, after: Snapshot) -> WorldDiff:
-        """Return the difference between two states of the world."""
-        return diff(before, after, self.world.tables)
-
     def repeat(self, executed: ExecutedCall) -> ExecutedCall:
         """Execute a call again; one that a dial made fail is returned as it was, and reaches no world."""
         return executed if is_declared(executed) else self.execute(executed.call)
@@ -283,3 +272,55 @@ class Simulator:
             text = f"{tool.name} failed: {type(error).__name__}: {error}"
             raise ToolError(text, str(error)) from error
         return response
+
+
+class ToolFolders(Scheme):
+    """Toolboxes of folders that are no plugins. What loads them is registered as the scheme `folder`."""
+
+    name = "folder"
+
+    def load(self, place: Path, use: ServerUse) -> Toolbox | None:
+        """Return the toolbox of a folder; None if it declares no tools. Raises RigError."""
+        raise NotImplementedError
+
+    def hash_of(self, place: Path) -> str | None:
+        """Return a hash of what the tools of a folder do, without loading them; None if it declares none."""
+        raise NotImplementedError
+
+
+def tool_folders() -> ToolFolders:
+    """Return what loads toolboxes of folders."""
+    folders: ToolFolders = registry.registered().schemes[ToolFolders.name]
+    return folders
+
+
+def find_toolbox(text: str | None, use: ServerUse = LIVE) -> Toolbox:
+    """Return the toolbox with this name or at this place; None means the first, which is rig's own.
+
+    Its code is run, and its servers are started as `use` says. Raises RigError unless there is exactly one.
+    """
+    registered: Mapping[str, Toolbox] = registry.registered().toolboxes
+    if text is None:
+        return next(iter(registered.values()))
+    if text in registered:
+        return registered[text]
+    if (scheme := scheme_of(text)).name != FILE:
+        return _of_scheme(scheme, text, use)
+    if not Path(text).exists():
+        there_are = ", ".join(registered)
+        raise RigError(
+            f"no toolbox is called {text!r}{did_you_mean(text, registered)}; choose from: {there_are}"
+            " (your own: --toolbox DIR, or --toolbox mcp:COMMAND)"
+        )
+    if (toolbox := tool_folders().load(Path(text), use)) is not None:
+        return toolbox
+    toolboxes: list[Toolbox] = list(registry.at(text).toolboxes.values())
+    if len(toolboxes) != 1:
+        raise RigError(f"{text}: registers {len(toolboxes)} toolboxes; --toolbox takes a place with one")
+    return toolboxes[0]
+
+
+@lru_cache(maxsize=8)
+def _of_scheme(scheme: Scheme, text: str, use: ServerUse) -> Toolbox:
+    toolbox: Toolbox = scheme.toolbox(text, use)
+    return toolbox

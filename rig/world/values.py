@@ -22,8 +22,8 @@ _BREAK = re.compile("\r\n|[\r\x85\u2028\u2029]")
 _SPACE = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
 _SIGNS = str.maketrans(
     {
-        **dict.fromkeys("\u2018\u2019\u201b\u02bc\u2032", "'"),
-        **dict.fromkeys("\u201c\u201d\u201f\u2033", '"'),
+        **dict.fromkeys("\u2018\u2019\u201a\u201b\u02bc\u2032", "'"),
+        **dict.fromkeys("\u201c\u201d\u201e\u201f\u2033", '"'),
         **dict.fromkeys("\u2010\u2011", "-"),
         "\u2026": "...",
     }

@@ -124,7 +124,6 @@ def test_every_command_that_takes_a_store_is_tried() -> None:
 TRAPS = {
     "models": ["model.gguf"],
     "lora": ["adapter.gguf:0.5"],
-    "draft": "draft.gguf",
     "chat_template": "template.jinja",
     "toolbox": "mine",
     "world": "world",
@@ -175,7 +174,7 @@ def trapped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "cache" / "started-runs").unlink()
     for file in (traps / "mine").glob("*.py"):
         file.write_text(CODE.format(marker=str(place / "MARKER")))
-    for name in ("model.gguf", "adapter.gguf", "draft.gguf", "template.jinja"):
+    for name in ("model.gguf", "adapter.gguf", "template.jinja"):
         (traps / name).write_bytes(b"GGUF")
     (place / "gate.toml").write_text('[[required]]\nmetric = "success_rate"\nmax_loss = 5\n')
     for name in ("world", "similar"):
@@ -197,7 +196,6 @@ def trapped(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "world": None,
             "similarity": "exact",
             "lora": [],
-            "draft": "none",
             "chat_template": None,
             "reader": None,
         }

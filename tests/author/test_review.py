@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from rig.core.documents import from_yaml, to_yaml
 from rig.core.errors import RigError
 from rig.plugins.author.review import REVIEW, Review, lines_of
-from rig.world.folder import find_toolbox
+from rig.plugins.documents.documents import from_yaml, to_yaml
+from rig.world.toolbox import find_toolbox
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from rig.core.tasks import Task
 from rig.plugins.author.scenes import read_scenes
 from rig.plugins.author.suite import STATE, Maker, SuitePart, write_worded
 from rig.plugins.author.writer import ModelAuthor
-from rig.world.folder import find_toolbox
+from rig.world.toolbox import find_toolbox
 
 NONSENSE = (
     "blorp glim",

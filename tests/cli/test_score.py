@@ -11,8 +11,8 @@ import small_talks
 import small_world
 
 from rig.methods.scripted import Scripted
+from rig.plugins.matching.matching import GRADER_VERSION
 from rig.plugins.tooltalk.scoring import DECLARATION
-from rig.scoring import GRADER_VERSION
 from rig.store import Runs
 
 Rig = Callable[..., Any]

@@ -3,12 +3,13 @@
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import click
 import pytest
 from click.shell_completion import ShellComplete
+from conftest import Finished
 
 from rig.cli import VERBS, cli
 
@@ -39,7 +40,9 @@ def test_help_loads_nothing_that_plays(verb: str) -> None:
     assert modules & {*HEAVY, "numpy", "scipy", "sqlite_utils", "pydantic"} == set()
 
 
-@pytest.mark.parametrize("words", ["models tune", "models quantize", "judge agreement", "card verify"])
+@pytest.mark.parametrize(
+    "words", ["models tune", "models quantize", "models templates", "judge agreement", "card verify"]
+)
 def test_help_of_a_member_loads_nothing_that_plays(words: str) -> None:
     assert loaded(*words.split(), "--help") & {*HEAVY, "numpy", "scipy", "sqlite_utils", "pydantic"} == set()
 
@@ -48,8 +51,8 @@ def test_help_of_a_member_loads_nothing_that_plays(words: str) -> None:
     ("verb", "module"),
     [
         ("compare", "rig.cli.compare"),
-        ("plan", "rig.cli.plan"),
-        ("leaderboard", "rig.plugins.judging.ranking_verb"),
+        ("plan", "rig.plugins.plan.verb"),
+        ("leaderboard", "rig.plugins.ranking.verb"),
         ("card", "rig.plugins.report.card_verb"),
         ("gate", "rig.plugins.exports.gate_verb"),
         ("judge", "rig.plugins.judging.verb"),
@@ -94,3 +97,12 @@ def test_completion_of_verbs_imports_none() -> None:
 def test_names_are_completed(words: tuple[str, ...], typed: str, offered: set[str]) -> None:
     complete = ShellComplete(cli, {}, "rig", "_RIG_COMPLETE")
     assert {item.value for item in complete.get_completions(list(words), typed)} == offered
+
+
+def test_settings_are_read_once_to_list_the_verbs(
+    rig: Callable[..., Finished], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads = []
+    monkeypatch.setattr("rig.cli.set_own_places", lambda: reads.append(1))
+    assert rig("--help").code == 0
+    assert len(reads) == 1

@@ -16,19 +16,20 @@ from graded_talks import model, play
 from rig.compare.arms import ComparisonOptions
 from rig.compare.compare import compare
 from rig.compare.findings import Comparison
-from rig.compare.sequential import compare_sequentially
 from rig.compare.verdict import VerdictKind
 from rig.core.errors import RigError
 from rig.core.events import ConversationFinished, TurnFinished
 from rig.core.metrics import TASKS
+from rig.plugins.matching.matching import Grader
 from rig.plugins.rescore.stored import score_run
+from rig.plugins.strategies.looks import compare_sequentially
 from rig.plugins.tooltalk.conversations import parse_conversation
 from rig.plugins.tooltalk.prompt import ToolTalkSettings
 from rig.plugins.tooltalk_tools import TOOLTALK
 from rig.running.control import Control
 from rig.running.plan import Arm
 from rig.running.runner import run as run_plan
-from rig.scoring import Exact, Grader
+from rig.scoring import Exact
 from rig.show.card import opening
 from rig.show.compare import notes, statistics_text
 from rig.stats.paired import exact_mcnemar, holm

@@ -14,11 +14,11 @@ from graded_talks import model
 from rig.compare.arms import ComparisonOptions
 from rig.compare.compare import compare
 from rig.compare.findings import Comparison
-from rig.compare.sequential import compare_sequentially
 from rig.compare.verdict import Decision, VerdictKind
 from rig.core.metrics import TASKS, UNPLAYED, Metric
 from rig.core.tasks import in_random_order
 from rig.plugins.report.render import gather, render
+from rig.plugins.strategies.looks import compare_sequentially
 from rig.plugins.strategies.until import CAUTION, UntilVerdict
 from rig.show.card import Card
 from rig.show.compare import statistics_text
@@ -187,7 +187,7 @@ def test_the_gate_and_the_exit_code_go_by_the_sequential_verdict(
     policy.write_text(f'[[required]]\nmetric = "success_rate"\nmax_loss = {most}\n')
     done = rig("gate", policy, "latest", "--runs", better)
     assert done.code == code
-    assert "loss between" in done.out
+    assert re.search(r"between \S+ points better and \S+ points worse in conversations like", done.out)
     unsure = ("--fail-if-worse", most, "--fail-if-unsure")
     assert rig("compare", "latest", *unsure, "--runs", better).code == code
 

@@ -10,9 +10,10 @@ import pytest
 from conftest import Finished
 from graded_talks import model, play
 
-from rig.compare.leaderboard import history, is_hash
 from rig.core.errors import RigError
-from rig.store import Runs, merge
+from rig.plugins.exports.merging import merge
+from rig.plugins.ranking.history import history, is_hash
+from rig.store import Runs
 
 SHA = "ab" * 32
 OTHER = "ac" * 32

@@ -12,10 +12,10 @@ from tool_answers import PUBLIC, needs_public_data
 
 from benchmarks.comparing.unclear import DECLARATION
 from rig.compare.arms import ConversationKey
-from rig.compare.leaderboard import Leaderboard, RankedArm, leaderboard, standing, standings
 from rig.core.errors import RigError
 from rig.core.metrics import UNCLEAR, Counts
 from rig.plugins.papers.toolbench.results import leaderboard_text, parse_leaderboard
+from rig.plugins.ranking.leaderboard import Leaderboard, RankedArm, leaderboard, standing, standings
 from rig.store import Runs
 
 Rig = Callable[..., Any]

@@ -1,4 +1,4 @@
-"""Whatever is cached, shared, drafted or restored: logits are those of a fresh evaluation of the prompt.
+"""Whatever is cached, shared or restored: logits are those of a fresh evaluation of the prompt.
 
 On tiny models with random weights, one of each architecture that people run.
 """
@@ -27,7 +27,6 @@ from rig.core.models import (
 )
 from rig.plugins.llama.core.llama import LlamaModel
 from rig.plugins.llama.core.settings import KV_TYPES, EngineSettings
-from rig.plugins.llama.decoding.drafting import NOISE
 from rig.plugins.llama.decoding.sampler import ChosenToken, Sampler
 from rig.plugins.llama.engine import LlamaCppModel
 from rig.plugins.llama.files.info import inspect
@@ -185,32 +184,6 @@ def test_shared_and_in_parallel(opened: Callable[..., LlamaCppModel]) -> None:
         while len(done) < 3:
             done.update(model.advance())
     assert all(answer.usage.cached_tokens > 100 for answer in done.values())
-    check(model)
-
-
-@pytest.mark.parametrize("noise", [NOISE, 0.0])
-def test_drafted(opened: Callable[..., LlamaCppModel], noise: float) -> None:
-    """Also where a drafted token is believed however close the second is, as it never is otherwise."""
-    truth = [prediction.token_ids for prediction in predict(opened())]
-    Recording.choices.clear()
-    model = opened(draft="lookup")
-    model._ahead[0].noise = noise
-    accepted = 0
-    for request, tokens in zip(script("a"), truth, strict=True):
-        # Right, wrong at every seventh place, and right again.
-        draft = [token if place % 7 != 6 else (token + 1) % 200 for place, token in enumerate(tokens)]
-
-        def propose(answer: Sequence[int], most: int, draft: Sequence[int] = draft) -> Sequence[int]:
-            return draft[len(answer) : len(answer) + most]
-
-        model._drafter.source = lambda *_, propose=propose: propose  # type: ignore[method-assign]
-        prediction = model.predict(request, lambda _: None)
-        assert bool(prediction.usage.drafted_tokens) == model.context.can_branch
-        if noise:
-            assert prediction.token_ids == tokens
-        accepted += prediction.usage.accepted_tokens
-    if not noise:
-        assert bool(accepted) == model.context.can_branch
     check(model)
 
 

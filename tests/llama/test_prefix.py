@@ -60,7 +60,7 @@ class Bench:
                     [Chunk(sequence, feed.tokens[start : start + self.context.n_batch], True)]
                 )
             self.decoded += len(feed.tokens)
-            logits = [self.context.logits()] if feed.logits else None
+            logits = self.context.logits() if feed.logits else None
         held = self.context.sequences[sequence]
         assert held == [token for segment in segments for token in segment]
         bits = logits.tobytes()
@@ -105,15 +105,12 @@ def test_a_hit_and_a_miss_give_the_same_bits(benches: Callable[..., Bench]) -> N
         assert warm.run(*prompt)[1] == benches().run(*prompt)[1]
 
 
-def test_what_is_shared_is_not_computed_again(benches: Callable[..., Bench], kind: dict[str, Any]) -> None:
+def test_what_is_shared_is_not_computed_again(benches: Callable[..., Bench]) -> None:
+    """Also where a memory cannot be cut."""
     bench = benches()
     cached = [bench.run(*prompt)[0] for prompt in PROMPTS]
     s, a, b = len(SYSTEM), len(A), len(B)
-    if kind.get("architecture") == "mamba":
-        # Its memory cannot drop a tail, but the state of a first segment is kept, of the last two of them.
-        assert cached == [0, s, s, s, s, s, 0, 0, s]
-    else:
-        assert cached == [0, s + a, s + a + b, s, s, s, 0, 0, 0]
+    assert cached == [0, s + a, s + a + b, s, s, s, 0, 0, 0]
 
 
 def test_within_a_turn_what_was_generated_is_kept(
@@ -154,12 +151,9 @@ def test_giving_up_in_the_middle_leaves_a_usable_cache(benches: Callable[..., Be
     assert bench.run(SYSTEM, A, OPEN)[1] == benches().run(SYSTEM, A, OPEN)[1]
 
 
-def test_sequences_share_what_they_have_in_common(
-    benches: Callable[..., Bench], kind: dict[str, Any]
-) -> None:
+def test_sequences_share_what_they_have_in_common(benches: Callable[..., Bench]) -> None:
     bench = benches(n_seq=3)
     s, a, b = len(SYSTEM), len(A), len(B)
-    can_branch = kind.get("architecture") != "mamba"
     for sequence, prompt, found in (
         (0, (SYSTEM, A, B, OPEN), 0),
         (1, (SYSTEM, A, C, OPEN), s + a),
@@ -168,8 +162,7 @@ def test_sequences_share_what_they_have_in_common(
         (0, (SYSTEM, A, B, C, OPEN), s + a + b),
         (2, (B, OPEN), 0),
     ):
-        restored = s if found else 0
-        assert bench.run(*prompt, sequence=sequence)[0] == (found if can_branch else restored)
+        assert bench.run(*prompt, sequence=sequence)[0] == found
     # What one sequence does to its own tail leaves the others' alone.
     lone = benches()
     np.testing.assert_allclose(
@@ -184,24 +177,36 @@ def hybrid(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return tiny_architectures.write(tmp_path_factory.mktemp("hybrid") / "tiny.gguf", request.param)
 
 
-def test_a_hybrid_restores_what_is_shared_and_gives_the_same_bits(hybrid: Path) -> None:
+def test_a_hybrid_goes_back_to_what_is_shared_and_gives_the_same_bits(hybrid: Path) -> None:
     """Whatever was computed before, as if each prompt were the first."""
+    s, a, b = len(SYSTEM), len(A), len(B)
     with closing(Bench(hybrid)) as warm:
-        for number, prompt in enumerate(PROMPTS[:6]):
+        for prompt, found in zip(PROMPTS, [0, s + a, s + a + b, s, s, s, 0, 0, 0], strict=True):
             cached, bits = warm.run(*prompt)
-            assert cached == (len(SYSTEM) if number else 0)
+            assert cached == found
             with closing(Bench(hybrid)) as cold:
                 assert cold.run(*prompt) == (0, bits)
 
 
-def test_a_hybrids_parallel_sequences_restore_what_is_shared(hybrid: Path) -> None:
+def test_a_hybrid_without_a_free_copy_drops_the_oldest_but_not_the_first(hybrid: Path) -> None:
+    parts = [tuple(range(20 * part + 2, 20 * part + 14)) for part in range(8)]
+    with closing(Bench(hybrid)) as bench:
+        bench.run(SYSTEM, *parts, OPEN)
+        assert len(bench.context.copies) == 4
+        ends = [sum(map(len, (SYSTEM, *parts[:count]))) for count in (0, 6, 7, 8)]
+        assert sorted(map(len, bench.context.copies)) == ends
+        assert bench.run(SYSTEM, *parts[:7], OPEN)[0] == ends[2]
+        assert bench.run(SYSTEM, *parts[:3], OPEN)[0] == ends[0]
+
+
+def test_a_hybrids_parallel_sequences_share_what_they_have_in_common(hybrid: Path) -> None:
     with closing(Bench(hybrid, n_seq=3)) as bench, closing(Bench(hybrid)) as lone:
         for sequence in (0, 1, 2):
             cached, bits = bench.run(SYSTEM, A, OPEN, sequence=sequence)
-            assert cached == (len(SYSTEM) if sequence else 0)
+            assert cached == (len(SYSTEM + A) if sequence else 0)
             alone = np.frombuffer(lone.run(SYSTEM, A, OPEN)[1], np.float32)
             np.testing.assert_allclose(np.frombuffer(bits, np.float32), alone, atol=1e-4)
-        assert bench.decoded == len(SYSTEM) + 3 * len(A + OPEN)
+        assert bench.decoded == len(SYSTEM + A) + 3 * len(OPEN)
 
 
 def test_logits_of_a_hybrid_depend_on_all_of_the_past(hybrid: Path) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from rig.core.tasks import Task, select
-from rig.methods.defects import defects, sound_counts, sound_metrics
 from rig.plugins.bfcl.method import METHOD, counts_of
+from rig.plugins.defects.defects import defects, sound_counts, sound_metrics
 
 WRONG = "live_multiple_862-181-3"
 

@@ -14,7 +14,7 @@ from native_templates import OWN
 from rig.core.calls import Call
 from rig.core.errors import RigError
 from rig.world import Simulator
-from rig.world.folder import find_toolbox
+from rig.world.toolbox import find_toolbox
 
 Make = Any
 
@@ -168,7 +168,7 @@ def get_much():
 @tool
 def get_deep():
     """Calls itself."""
-    return get_deep.function.function()
+    return get_deep.function()
 
 @tool
 def get_cycle():
@@ -267,7 +267,7 @@ def test_code_that_cannot_be_loaded_is_one_line_with_its_place(folder: Make, cod
 
 @pytest.mark.parametrize("body", ["while True: pass", "import time; time.sleep(3600)"])
 def test_code_that_never_ends_loading(folder: Make, monkeypatch: pytest.MonkeyPatch, body: str) -> None:
-    monkeypatch.setattr("rig.world.functions.LIMIT_S", 0.3)
+    monkeypatch.setattr("rig.plugins.own_tools.code.LIMIT_S", 0.3)
     place = folder(code=f"x = 1\n{body}\n")
     with pytest.raises(RigError, match=r"toolbox\.py, line 2: loading it did not finish within 0\.3 s"):
         find_toolbox(str(place))

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rig.core.documents import read, to_yaml
 from rig.core.errors import RigError
+from rig.plugins.documents.documents import read, to_yaml
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**12), 10**12) | st.text(max_size=8),

@@ -8,7 +8,7 @@ import pytest
 
 from rig.core.errors import RigError
 from rig.plugins.llama.grammar.schema import narrow
-from rig.world.listing import is_action, read_listing, write_listing
+from rig.plugins.own_tools.listing import is_action, read_listing, write_listing
 from rig.world.schemas import schema_faults
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}

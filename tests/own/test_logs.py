@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rig.core.documents import read
+from rig.plugins.documents.documents import read
 
 TOOL = {
     "type": "function",

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from rig.core.errors import RigError
+from rig.plugins.own_tools.folder import load_folder
 from rig.plugins.tooltalk.check_written import check_own
-from rig.world.folder import load_folder
 from rig.world.schemas import misformed
 
 PROPERTIES = {
@@ -98,7 +98,7 @@ def test_formats_are_checked_at_any_depth(form: str, good: str, bad: str) -> Non
 
 
 def test_files_without_a_conversation_are_a_fault(tmp_path: Path) -> None:
-    from rig.cli.suites import check_place
+    from rig.plugins.tools.suites_verb import check_place
 
     assert faults(tmp_path, "") == ()
     toolbox = load_folder(tmp_path)

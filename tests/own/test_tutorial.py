@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from rig.core.documents import read
+from rig.plugins.documents.documents import read
 from rig.world import rules
 
 PAGE = (Path(__file__).parents[2] / "docs" / "tutorials" / "your-own.md").read_text(encoding="utf-8")

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rig.core.calls import Call, Outcome
+from rig.plugins.matching.rules import Rules
+from rig.plugins.own_tools.folder import load_folder
 from rig.scoring import Exact
-from rig.scoring.rules import Rules
-from rig.world.folder import load_folder
 from rig.world.rules import Rule, TrueCall, nested, parse
 from rig.world.toolbox import Simulator, Toolbox
 from rig.world.values import alike, filled, read_number, typed
@@ -51,6 +51,7 @@ SAME: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"filter": {"min": {"$number": 2}, "kind": "any"}}, {"filter": {"min": 2}}),
     ({"path": "Café"}, {"path": NFD}),
     ({"path": "Jo's"}, {"path": "Jo\N{RIGHT SINGLE QUOTATION MARK}s"}),
+    ({"path": "\"Ja\" 'a'"}, {"path": "\N{DOUBLE LOW-9 QUOTATION MARK}Ja\u201c \u201aa\u2018"}),
     ({"path": "e\u2011mail to Jo"}, {"path": "e-mail to\N{NO-BREAK SPACE}Jo "}),
     ({"path": "a\nb"}, {"path": "a \r\nb\r\n"}),
     ({"keep": [NFD, "b"]}, {"keep": ["Café", "b\u200b"]}),

@@ -20,7 +20,7 @@ from rig.core.models import Prediction
 from rig.methods.scripted import called, replied
 from rig.plugins.tooltalk.conversations import Conversation, load_directory
 from rig.plugins.tooltalk.method import ToolTalk
-from rig.world.folder import find_toolbox
+from rig.world.toolbox import find_toolbox
 
 Make = Callable[..., Path]
 

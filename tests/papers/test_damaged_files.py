@@ -20,11 +20,11 @@ from rescore.test_files import CALL, REPLY
 from small_talks import sources
 from tool_answers import solution
 
-from rig.core.documents import json_of, lines_of
 from rig.core.errors import RigError
 from rig.plugins.autode import checkout
 from rig.plugins.bfcl import data
 from rig.plugins.bfcl.turn_entries import parse as parse_talk
+from rig.plugins.documents.documents import json_of, lines_of
 from rig.plugins.judging import evaluators
 from rig.plugins.judging.calibration import load_labels
 from rig.plugins.papers import autode as records

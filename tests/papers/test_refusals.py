@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rig.core.errors import RigError
-from rig.methods.paper import Paper, of_method
+from rig.plugins.papers.paper import Paper, of_method
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def heard(folder: Path, *arguments: str) -> str:
 def test_a_run_of_this_machine_imports_no_ray_and_opens_no_socket(tmp_path: Path) -> None:
     model = str(tiny_gguf.write(tmp_path / "tiny.gguf"))
     short = ("--max-tokens", "4", "--max-calls", "1", "--threads", "1")
-    assert heard(tmp_path, "oracle", model, *short, "--draft", "sibling", "--until", "verdict") == "[] False"
+    assert heard(tmp_path, "oracle", model, *short, "--until", "verdict") == "[] False"
 
 
 def test_what_the_test_looks_for_is_found_where_it_is(tmp_path: Path) -> None:

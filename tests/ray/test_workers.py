@@ -11,7 +11,7 @@ import small_talks
 from rig.config.schemes import place_of
 from rig.core.errors import RigError
 from rig.core.events import Event, Notice
-from rig.core.models import Model, Notify, Prediction, Request
+from rig.core.models import Model, Notify
 from rig.methods.scripted import Scripted
 from rig.plugins.ray.on_ray import Weights, Worker, WorkerLost
 from rig.plugins.ray.workers import RAY, Workers
@@ -107,23 +107,6 @@ def test_a_lost_actors_steps_are_asked_again_of_the_others(
     assert any(isinstance(event, Notice) and "an actor was lost" in event.text for event in events)
 
 
-def test_what_another_arm_answered_is_sent_along_as_a_draft(tmp_path: Path) -> None:
-    class DraftingModel(Scripted):
-        uses_siblings = True
-
-    heard: list[str | None] = []
-
-    def script(request: Request) -> Prediction:
-        heard.append(request.sibling.raw if request.sibling else None)
-        return small_talks.erratic(request)
-
-    store = tmp_path / "runs.sqlite"
-    cluster = MadeUp(DraftingModel(script))
-    small_talks.play(small_talks.plan(store, *models(1), lambda notify: Workers(cluster, notify)))
-    said = [raw for arm, *_, raw in small_talks_rows(store) if arm == 1]
-    assert sorted(map(str, heard)) == sorted(said) != []
-
-
 def test_where_all_are_lost_the_run_can_be_resumed_without_them(tmp_path: Path, alone: list[Any]) -> None:
     store = tmp_path / "runs.sqlite"
     with_workers = small_talks.plan(store, lambda notify: Workers(MadeUp(*models(1), mortal={0: 5}), notify))
@@ -176,14 +159,9 @@ def test_planning_a_run_elsewhere_connects_to_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)  # importing it now raises ImportError
-    recipe = {"draft": ["none", "sibling"]}
-    planned = small_talks.plan(tmp_path / "runs.sqlite", small_talks.oracle(), recipe=recipe)
+    planned = small_talks.plan(tmp_path / "runs.sqlite", small_talks.oracle())
     todo = elsewhere(planned, "ray:192.0.2.9:1")
     assert todo.place is RAY
-    for recipe, fault in (
-        ({"lora": ["some.gguf"]}, "--on does not work with --lora"),
-        ({"draft": "small.gguf"}, "--on does not work with a draft model"),
-        ({"draft": ["sibling", "small.gguf"]}, "--on does not work with a draft model"),
-    ):
-        with pytest.raises(RigError, match=fault):
-            elsewhere(small_talks.plan(tmp_path / "runs.sqlite", recipe=recipe), "ray")
+    adapted = small_talks.plan(tmp_path / "runs.sqlite", recipe={"lora": ["some.gguf"]})
+    with pytest.raises(RigError, match="--on does not work with --lora"):
+        elsewhere(adapted, "ray")

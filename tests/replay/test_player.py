@@ -36,9 +36,10 @@ from rig.core.events import (
 )
 from rig.core.models import Prediction, Request, Usage
 from rig.methods.scripted import Scripted, replied
+from rig.plugins.replay.follower import Follower, TurnEntry
 from rig.plugins.replay.player import SPEEDS, Player
 from rig.running.control import Control
-from rig.store import Follower, Runs, StoredRun, TurnEntry, delete_run
+from rig.store import Runs, StoredRun, delete_run
 
 
 class Playing:

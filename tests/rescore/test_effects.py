@@ -12,9 +12,9 @@ from rig.core.errors import RigError
 from rig.core.models import Prediction
 from rig.core.tasks import PlayedTurn, Step
 from rig.methods.scripted import Scripted
+from rig.plugins.matching.worlds import Effect
 from rig.plugins.rescore.reexecute import effects, effects_of
 from rig.store import Runs
-from rig.world.diff import Effect
 
 
 def did(*calls: Call, turn: int = 1, compat: bool = False) -> list[Effect]:

@@ -13,11 +13,11 @@ import small_world
 from rig.core.errors import RigError
 from rig.core.events import TurnFinished
 from rig.methods.scripted import Scripted
+from rig.plugins.matching.matching import Grader
 from rig.plugins.rescore.setups import setup_for_files, setup_of
 from rig.plugins.rescore.stored import export_run, score_files, score_run
 from rig.running.control import Control
 from rig.running.runner import run
-from rig.scoring import Grader
 from rig.store import GraderInfo, Runs, StoredScore
 
 TABLES = ("scores", "predictions", "turns", "faults")

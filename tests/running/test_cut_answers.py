@@ -18,7 +18,6 @@ from stored_runs import seeing
 
 from rig.compare.arms import ComparisonOptions
 from rig.compare.compare import compare
-from rig.compare.sequential import compare_sequentially
 from rig.config.limits import cut_off, limits_of
 from rig.core.errors import ErrorKind
 from rig.core.models import Model, Notify, Prediction, Request, StepKey, Usage
@@ -29,6 +28,7 @@ from rig.plugins.llama.decoding.sampler import ChosenToken
 from rig.plugins.llama.engine import LlamaCppModel
 from rig.plugins.llama.loading import load
 from rig.plugins.report.render import gather, render
+from rig.plugins.strategies.looks import compare_sequentially
 from rig.plugins.tooltalk.prompt import ToolTalkSettings
 from rig.show.card import Card
 from rig.store import Runs

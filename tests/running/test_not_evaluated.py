@@ -9,11 +9,11 @@ import pytest
 import small_talks
 
 from rig.compare.compare import compare
-from rig.compare.sequential import compare_sequentially
 from rig.core.errors import ErrorKind, RigError
 from rig.core.events import Notice
 from rig.core.models import Prediction, Request
 from rig.methods.scripted import Scripted, failed
+from rig.plugins.strategies.looks import compare_sequentially
 from rig.store import Runs
 
 Rig = Callable[..., Any]

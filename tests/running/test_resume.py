@@ -31,10 +31,10 @@ from rig.core.events import (
     TurnFinished,
 )
 from rig.methods.scripted import Scripted
+from rig.plugins.matching.matching import GRADER_VERSION
 from rig.plugins.tooltalk.prompt import ToolTalkSettings
 from rig.running.control import Control
 from rig.running.runner import run
-from rig.scoring import GRADER_VERSION
 from rig.store import Runs
 from rig.world.world import World
 

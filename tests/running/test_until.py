@@ -15,7 +15,6 @@ from graded_talks import model
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rig.compare.sequential import SequentialComparison, compare_sequentially
 from rig.core.errors import RigError
 from rig.core.events import (
     ArmFinished,
@@ -33,11 +32,12 @@ from rig.core.metrics import UNPLAYED
 from rig.core.models import Model, Notify
 from rig.core.tasks import in_random_order
 from rig.methods.scripted import Scripted
+from rig.plugins.lines.displays import PlainDisplay
+from rig.plugins.strategies.looks import SequentialComparison, compare_sequentially
 from rig.plugins.strategies.until import CAUTION, Deciding, UntilVerdict
 from rig.running.control import Control
 from rig.running.plan import Plan
 from rig.running.runner import run
-from rig.show.lines import PlainDisplay
 from rig.show.progress import Progress
 from rig.show.summary import summary
 from rig.stats.sequential import LossTest

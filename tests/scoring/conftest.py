@@ -11,13 +11,14 @@ from counted import measured
 from hypothesis import settings
 
 from rig.core.calls import Call, ExecutedCall, Verdict
+from rig.plugins.matching.matching import Grader, Mode
 from rig.plugins.tooltalk.conversations import Conversation, load_directory
 from rig.plugins.tooltalk.faults import Acted
 from rig.plugins.tooltalk.scoring import ErrorType, count, error_types
 from rig.plugins.tooltalk_tools import TOOLTALK
 from rig.plugins.tooltalk_tools.seeds import world_from
 from rig.plugins.tooltalk_tools.world import World
-from rig.scoring import Exact, Grader, Mode
+from rig.scoring import Exact
 from rig.world.toolbox import Simulator
 from rig.world.world import Snapshot
 

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from rig.core.calls import Call, CallPlace, Difference, ExecutedCall, Json, Outcome
 from rig.core.errors import RigError
+from rig.plugins.matching import reasons
+from rig.plugins.matching.matching import Grader, Matching, Mode, Terms
+from rig.plugins.matching.rules import Rules, UpstreamRules
 from rig.plugins.tooltalk_tools import TOOLTALK
-from rig.scoring import Answer, Answers, Exact, Grader, Mode, add_answers, read_answers, reasons
-from rig.scoring.matching import Matching, Terms
-from rig.scoring.rules import Rules, UpstreamRules
+from rig.scoring import Answer, Answers, Exact, add_answers, read_answers
 from rig.scoring.similarity import Meaning, NamedMeasure, TextJudgement, load
 from rig.world.rules import Rule, TrueCall
 from rig.world.spec import Equality, Text

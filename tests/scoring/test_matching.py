@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 
 from rig.core.calls import Call, CallPlace, ExecutedCall, Outcome, Verdict
 from rig.core.errors import RigError
+from rig.plugins.matching import comparisons
+from rig.plugins.matching.matching import ANY_WAY, Grader, Matching, Mode, Terms
 from rig.plugins.tooltalk.faults import Acted
 from rig.plugins.tooltalk.scoring import ErrorType, count, error_types
 from rig.plugins.tooltalk_tools import TOOLTALK
-from rig.scoring import Exact, Grader, Matching, Mode, comparisons
-from rig.scoring.matching import ANY_WAY, Terms
+from rig.scoring import Exact
 from rig.scoring.similarity import Meaning, TextJudgement
 
 TURNS = st.integers(0, 3)

@@ -6,8 +6,9 @@ import pytest
 
 from rig.core.calls import Call, CallPlace, Difference, ExecutedCall, Outcome, Verdict
 from rig.core.errors import RigError
+from rig.plugins.matching.matching import Grader, Mode
 from rig.plugins.tooltalk_tools import TOOLTALK
-from rig.scoring import Exact, Grader, Mode
+from rig.scoring import Exact
 
 TOKEN = "token-1"
 

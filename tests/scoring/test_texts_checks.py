@@ -3,11 +3,12 @@
 import pytest
 
 from rig.core.calls import CallPlace
+from rig.plugins.matching.matching import Grader
 from rig.plugins.text.judge import Band, judge
 from rig.plugins.text.measures.minilm import MiniLM
 from rig.plugins.tooltalk_tools import TOOLTALK
 from rig.plugins.tooltalk_tools.world import BODY, EVENT, TASK
-from rig.scoring import Grader, load
+from rig.scoring import load
 from rig.scoring.similarity import Meaning
 from rig.world.spec import Text
 

@@ -10,10 +10,10 @@ import time
 import pytest
 
 from rig import show
+from rig.plugins.lines.displays import LogDisplay, PlainDisplay
 from rig.running.control import Control
 from rig.show import is_interactive
 from rig.show.base import NoDisplay
-from rig.show.lines import LogDisplay, PlainDisplay
 
 
 class Terminal(io.StringIO):

@@ -9,9 +9,9 @@ import small_talks
 
 from rig.core.events import PieceGenerated
 from rig.methods.scripted import Scripted
+from rig.plugins.lines.displays import LogDisplay
 from rig.running.control import Control
 from rig.running.runner import run
-from rig.show.lines import LogDisplay
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:

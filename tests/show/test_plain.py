@@ -14,10 +14,10 @@ from rig.core.errors import ErrorKind
 from rig.core.events import Emit, Event, PromptRead, Where
 from rig.core.models import OnRead, Request, unheard
 from rig.methods.scripted import Scripted, failed
+from rig.plugins.lines.displays import PlainDisplay
 from rig.running.control import Control
 from rig.running.plan import Plan
 from rig.running.runner import run
-from rig.show.lines import PlainDisplay
 from rig.show.summary import summary, whereabouts
 from rig.store import ArmSums
 

@@ -11,7 +11,8 @@ import small_talks
 
 from benchmarks.attack.foreign import HARMS
 from rig.core.errors import RigError
-from rig.store import Runs, merge
+from rig.plugins.exports.merging import merge
+from rig.store import Runs, connect
 
 READ_ALL_THE_SAME = {
     "source of brackets": "only who reads the conversation notices",
@@ -68,3 +69,15 @@ def test_views_and_tables_of_the_owner_stay_and_are_not_read(store: Path) -> Non
         assert {row["run"] for row in runs.view("steps", run)} == {run.id}
         assert {"mine"} <= set(runs._database.view_names())
         assert {"notes"} <= set(runs._database.table_names())
+
+
+@pytest.mark.parametrize("said", ["json_group_object('a', x'01')", "abs(-9223372036854775808)"])
+def test_whatever_sqlite_says_of_a_value_is_one_line(store: Path, said: str) -> None:
+    with (
+        pytest.raises(RigError) as refused,
+        connect.understood(store),
+        connect.faults(store),
+        closing(sqlite3.connect(":memory:")) as database,
+    ):
+        database.execute(f"SELECT {said}").fetchall()
+    assert str(refused.value).startswith(f"{store}: ")

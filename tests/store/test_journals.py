@@ -14,8 +14,9 @@ import small_talks
 from benchmarks.attack import stores
 from benchmarks.attack.campaign import rig
 from rig.core import databases
+from rig.plugins.exports.merging import merge
 from rig.plugins.mcp.state import Files, records
-from rig.store import Runs, StoreError, check_writable, merge
+from rig.store import Runs, StoreError, check_writable
 from rig.store.connect import backup, connect_for_writing
 
 CHECKOUT = Path(__file__).resolve().parents[2]

@@ -3,6 +3,8 @@
 import os
 import shutil
 import sqlite3
+import threading
+import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -12,8 +14,10 @@ import pytest
 from conftest import Finished
 from graded_talks import model, play
 
+from rig.core import databases
 from rig.core.errors import RigError
-from rig.store import Runs, delete_run, merge
+from rig.plugins.exports.merging import merge
+from rig.store import Runs, delete_run
 
 N = 4
 
@@ -117,10 +121,10 @@ def test_a_run_that_went_on_elsewhere_is_left(here: Path, other: Path) -> None:
 
 
 def test_every_table_of_a_store_is_taken_over(other: Path) -> None:
-    from rig.store import importing
+    from rig.plugins.exports import merging
 
     tables = {name for name in _sums(other) if not name.startswith(("sqlite_", "_"))}
-    taken = {"runs", "sources", "task_views", *importing._TABLES}
+    taken = {"runs", "sources", "task_views", *merging._TABLES}
     assert tables == taken
 
 
@@ -142,6 +146,73 @@ def test_what_is_no_store_is_one_line_and_changes_nothing(
     with pytest.raises(RigError):
         merge(here, file)
     assert _sums(here) == sums
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_nothing_appears_beside_the_store_that_is_read(
+    here: Path, tmp_path: Path, other: Path, log: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not for a moment, as the process may be killed in it; a log that a killed one left stays as it is."""
+    place = tmp_path / "theirs"
+    place.mkdir()
+    with closing(sqlite3.connect(other)) as database:
+        if log:
+            database.execute("UPDATE runs SET name = 'in the log'")
+            database.commit()
+        for path in (other, other.with_name(f"{other.name}-wal")):
+            if path.exists():
+                shutil.copy(path, place / path.name)
+    before = {path.name: path.read_bytes() for path in place.iterdir()}
+    assert len(before) == 1 + log
+    seen = []
+    opened = sqlite3.connect
+
+    def connect(*words: Any, **more: Any) -> sqlite3.Connection:
+        seen.append({path.name: path.read_bytes() for path in place.iterdir()})
+        return opened(*words, **more)
+
+    monkeypatch.setattr(sqlite3, "connect", connect)
+    merge(here, place / other.name)
+    monkeypatch.undo()
+    after = {path.name: path.read_bytes() for path in place.iterdir()}
+    assert [each for each in (*seen, after) if each != before] == []
+    with Runs.open(here) as runs:
+        assert (runs.get("abcde").name == "in the log") is log
+
+
+def test_a_store_is_copied_as_of_one_moment_while_it_is_written(tmp_path: Path) -> None:
+    path, copy = tmp_path / "a.sqlite", tmp_path / "copy.sqlite"
+    with closing(databases.open_for_writing(path)) as database:
+        database.execute("PRAGMA synchronous = OFF")
+        database.execute("PRAGMA wal_autocheckpoint = 20")
+        database.execute("CREATE TABLE pairs (one, other, room)")
+        database.execute("INSERT INTO pairs VALUES (0, 0, '')")
+        database.commit()
+        stop = threading.Event()
+
+        def write() -> None:
+            number = 0
+            while not stop.is_set():
+                number += 1
+                database.execute("INSERT INTO pairs VALUES (?, ?, hex(zeroblob(3000)))", [number, number])
+                database.execute("UPDATE pairs SET one = ?, other = ? WHERE rowid = 1", [number, number])
+                database.commit()
+                time.sleep(0.001 if number % 40 else 0.05)  # a model thinks
+
+        thread = threading.Thread(target=write)
+        thread.start()
+        try:
+            for _ in range(10):
+                databases.copy_files(path, copy)
+                with closing(sqlite3.connect(copy)) as taken:
+                    assert taken.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+                    [[one, count]] = taken.execute(
+                        "SELECT max(one), count(*) FROM pairs WHERE one = other"
+                    ).fetchall()
+                    assert count == one + 1
+        finally:
+            stop.set()
+            thread.join()
 
 
 def test_the_verb_says_what_came_of_it(here: Path, other: Path, rig: Callable[..., Finished]) -> None:

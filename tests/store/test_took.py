@@ -22,7 +22,7 @@ def played(tmp_path: Path) -> Path:
     graded_talks.play(path, *arms, number=N, repeats=2)
     with sqlite3.connect(path) as database:
         database.execute("UPDATE turns SET wall_s = id / 8.0, tools_s = id / 16.0, cpu_s = id / 32.0")
-        database.execute("UPDATE predictions SET drafted_tokens = id, decode_s = id / 4.0")
+        database.execute("UPDATE predictions SET decode_s = id / 4.0")
     return path
 
 

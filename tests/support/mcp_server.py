@@ -4,6 +4,7 @@ python mcp_server.py [--era legacy|modern|none] [--tools a,b] [--at-start hang|d
 """
 
 import argparse
+import ctypes
 import json
 import os
 import signal
@@ -295,6 +296,19 @@ class Server:
 
     def attack_modes(self, target: str) -> None:
         os.utime(target, (0, 0))
+
+    def attack_services(self, target: str) -> None:
+        library = ctypes.CDLL(None, use_errno=True)
+        library.shmat.restype = ctypes.c_ssize_t
+        self.checked(library.shmat(int(target), None, 0))
+
+    def attack_keys(self, target: str) -> None:
+        call, key = map(int, target.split())
+        self.checked(ctypes.CDLL(None, use_errno=True).syscall(call, 11, key, bytes(8), 8))
+
+    def checked(self, result: int) -> None:
+        if result < 0:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
     def attack_terminal(self, target: str) -> None:
         os.write(os.open(target, os.O_WRONLY | os.O_NOCTTY), b"\x1b]0;mine\a")

@@ -220,6 +220,39 @@ OWN: dict[str, str] = {
         _EACH + "{% if f.arguments is not string %}{{ raise_exception('text') }}{% endif %}"
         '<call>{"name": "{{ f.name }}", "arguments": {{ f.arguments }}}</call>{% endfor %}'
     ),
+    "a channel for each call": (
+        "{% for m in messages %}{% if m.role == 'assistant' %}{% if m.reasoning_content %}"
+        "{{ '<|start|>assistant to=self<|message|>' + m.reasoning_content + '<|eom|>' }}{% endif %}"
+        "{% if m.tool_calls %}"
+        + _EACH
+        + "{{ '<|start|>assistant to=' + f.name + '<|message|><x:calls>\n<x:invoke name=\"' + f.name + '\">\n' }}"
+        + _ITEMS
+        + "{{ '<x:parameter name=\"' + k + '\">' }}"
+        + _VALUE
+        + "{{ '</x:parameter>\n' }}{% endfor %}{{ '</x:invoke>\n</x:calls>' }}{{ '<|eot|>' if loop.last else '<|eom|>' }}"
+        "{% endfor %}{% else %}{{ '<|start|>assistant to=user<|message|>' + m.content + '<|eot|>' }}{% endif %}"
+        "{% else %}{{ '<|start|>' + m.role + '<|message|>' }}{{ tools | tojson if loop.first and tools }}"
+        "{{ m.content + '<|eot|>' }}{% endif %}{% endfor %}"
+        "{% if add_generation_prompt %}{{ '<|start|>assistant' }}{% endif %}"
+    ),
+    "tags with types": (
+        "{% macro a(t) %}<|open|>{{ t }}<|sep|>{% endmacro %}{% macro z(t) %}<|close|>{{ t }}<|sep|>{% endmacro %}"
+        "{% if tools %}{{ a('message role=\"system\"') }}{{ tools | tojson }}{{ z('message') }}<|end_of_msg|>{% endif %}"
+        "{% for m in messages %}{{ a('message role=\"' ~ m.role ~ '\"') }}{% if m.role == 'assistant' %}"
+        "{% if thinking %}{{ a('think') }}{{ m.reasoning_content }}{{ z('think') }}{% endif %}{{ a('response') }}"
+        "{{ m.content }}{{ z('response') }}{% if m.tool_calls %}{{ a('tools') }}"
+        + _EACH
+        + "{{ a('call tool=\"' ~ f.name ~ '\" index=\"' ~ loop.index ~ '\"') }}"
+        + _ITEMS
+        + "{% set t = 'string' if v is string else 'boolean' if v is boolean else 'null' if v is none else 'number' if"
+        " v is number else 'object' if v is mapping else 'array' %}"
+        "{{ a('argument key=\"' ~ k ~ '\" type=\"' ~ t ~ '\"') }}"
+        + _VALUE
+        + "{{ z('argument') }}{% endfor %}{{ z('call') }}{% endfor %}{{ z('tools') }}{% endif %}"
+        "{% else %}{{ m.content }}{% endif %}{{ z('message') }}<|end_of_msg|>{% endfor %}"
+        "{% if add_generation_prompt %}{{ a('message role=\"assistant\"') }}{{ a('think' if thinking else 'response') }}"
+        "{% endif %}"
+    ),
     "undeclared": _chatml(
         _EACH + '<tool_call>{"name": "{{ f.name }}", "arguments": {{ f.arguments | tojson }}}</tool_call>'
         "{% endfor %}",

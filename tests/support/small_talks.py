@@ -20,6 +20,7 @@ from rig.core.events import Event
 from rig.core.models import Model, Notify, Prediction, Request, Usage
 from rig.core.tasks import ASSISTANT
 from rig.methods.scripted import Oracle, called, failed, replied
+from rig.plugins.matching.matching import Grader, Mode
 from rig.plugins.screen.screening import TrueStep, true_steps
 from rig.plugins.tooltalk.conversations import Conversation, User, parse_conversation
 from rig.plugins.tooltalk.method import METHOD, ToolTalk
@@ -29,7 +30,7 @@ from rig.plugins.tooltalk_tools import TOOLTALK
 from rig.running.control import Control
 from rig.running.plan import Arm, Plan
 from rig.running.runner import run
-from rig.scoring import Grader, Mode, load
+from rig.scoring import load
 from rig.store import Runs, StoredRun
 from rig.world.toolbox import Simulator
 from rig.world.world import World

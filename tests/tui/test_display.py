@@ -11,8 +11,8 @@ import pytest
 import tui.display
 from rig.core.errors import RigError
 from rig.core.events import Emit, Event, TurnFinished
+from rig.plugins.lines.displays import PlainDisplay
 from rig.running.control import Control
-from rig.show.lines import PlainDisplay
 from tui.display import TuiDisplay, _stop, guarded
 from tui.live.live_run import EventQueue
 

@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 import tiny_gguf
 
-from rig.compare.sequential import SequentialArm
 from rig.plugins.llama.files.derived import local_registry, remove
 from rig.plugins.llama.files.header import read_header
 from rig.plugins.llama.files.registry import resolve
+from rig.plugins.strategies.looks import SequentialArm
 from rig.plugins.tune import imatrix
 from rig.plugins.tune.quantize import QuantizeRecipe, quantize
 from rig.plugins.tune.tune import KINDS, MATRIX, MIXTURES, Funnel, candidates

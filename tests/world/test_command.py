@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rig.plugins.tooltalk.prompt import ToolTalkSettings
-from rig.world.folder import find_toolbox
+from rig.world.toolbox import find_toolbox
 
 NOTES = Path(__file__).parent / "notes"
 

@@ -4,8 +4,9 @@ import json
 
 from rig.core import times
 from rig.core.calls import Call
+from rig.plugins.matching import worlds
+from rig.plugins.matching.worlds import Differences, TableRecord
 from rig.plugins.tooltalk_tools import TOOLTALK
-from rig.world.diff import Differences, TableRecord
 from rig.world.toolbox import Simulator
 from rig.world.world import Snapshot
 
@@ -34,12 +35,12 @@ def test_order_and_ids_do_not_matter_and_numbers_do() -> None:
     one = world(simulator, begin, alarm("07:00:00"), alarm("08:00:00"))
     other = world(simulator, begin, alarm("08:00:00"), alarm("07:00:00"))
     assert one != other
-    assert not simulator.compare(one, other)
+    assert not worlds.compare(simulator, one, other)
     more = world(simulator, begin, alarm("08:00:00"), alarm("07:00:00"), alarm("07:00:00"))
-    found = simulator.compare(one, more)
+    found = worlds.compare(simulator, one, more)
     assert (len(found.missing), len(found.extra)) == (0, 1)
     assert found.lines == ('the world should not have alarms: username "somebody_new", time "07:00:00"',)
-    assert simulator.compare(more, one).missing == found.extra
+    assert worlds.compare(simulator, more, one).missing == found.extra
 
 
 def test_who_is_logged_in_counts_and_the_token_does_not() -> None:
@@ -49,17 +50,17 @@ def test_who_is_logged_in_counts_and_the_token_does_not() -> None:
     login = Call("UserLogin", {"username": "somebody_new", "password": "secret12"})
     again = world(simulator, begin, Call("LogoutUser", {}), login)
     assert here != again
-    assert not simulator.compare(here, again)
+    assert not worlds.compare(simulator, here, again)
     gone = world(simulator, begin, Call("LogoutUser", {}))
-    assert {record.table for record in simulator.compare(here, gone).missing} == {"session", "users"}
+    assert {record.table for record in worlds.compare(simulator, here, gone).missing} == {"session", "users"}
 
 
 def test_what_was_drawn_is_known() -> None:
     simulator = Simulator(TOOLTALK.world(), TOOLTALK)
     snapshot = world(simulator, registered("somebody_new"))
-    before = simulator.drawn(snapshot)
+    before = worlds.drawn(simulator, snapshot)
     made = simulator.execute(alarm("07:00:00")).response
-    assert made["alarm_id"] in simulator.drawn(simulator.snapshot()) - before
+    assert made["alarm_id"] in worlds.drawn(simulator, simulator.snapshot()) - before
 
 
 def test_long_texts_are_told_from_where_they_differ() -> None:

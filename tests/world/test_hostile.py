@@ -11,8 +11,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from rig.core.calls import Call
+from rig.plugins.matching import worlds
+from rig.plugins.matching.worlds import diff
 from rig.plugins.tooltalk_tools import TOOLTALK
-from rig.world.diff import diff
 from rig.world.rules import ABSENT, Rule
 from rig.world.schemas import check, check_names, schema_faults
 from rig.world.spec import Match, Tool, ToolError, is_email, is_phone, read_instant, read_time
@@ -192,7 +193,7 @@ def test_a_diff_is_what_turns_one_world_into_the_other(before: Books, after: Boo
             put(world, number, title, readers)
         images.append(world.snapshot())
     simulator = Simulator(Shelf(), Toolbox("shelf", [], new_world=Shelf))
-    found = simulator.diff(*images)
+    found = worlds.diff(simulator, *images)
     kinds = {dict(each.key)["id"]: each.kind for each in found.changes}
     wanted = {
         number: "added" if number not in before else "removed" if number not in after else "changed"
@@ -207,10 +208,10 @@ def test_a_diff_is_what_turns_one_world_into_the_other(before: Books, after: Boo
             for side, books in ((column.before, before), (column.after, after)):
                 value = books[number][place] if number in books else None
                 assert side == (list(value) if isinstance(value, tuple) and value else value or None)
-    back = simulator.diff(*images[::-1])
+    back = worlds.diff(simulator, *images[::-1])
     turned = {"added": "removed", "removed": "added", "changed": "changed"}
     assert {dict(each.key)["id"]: turned[each.kind] for each in back.changes} == kinds
-    assert bool(simulator.compare(*images)) is bool(contents(before) != contents(after))
+    assert bool(worlds.compare(simulator, *images)) is bool(contents(before) != contents(after))
 
 
 def contents(books: Books) -> list[Any]:

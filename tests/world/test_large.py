@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from rig.plugins.own_tools.folder import load_folder
 from rig.plugins.tooltalk.check_written import check_own
-from rig.world.folder import load_folder
 
 
 def suite(place: Path, turns: list[list[Any]]) -> Path:

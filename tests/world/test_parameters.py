@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rig.core.documents import DocumentPart
 from rig.core.errors import RigError
 from rig.core.models import ToolDoc
+from rig.plugins.documents.documents import DocumentPart
 from rig.plugins.llama.formats.base import CallChecker
 from rig.plugins.llama.formats.salvage import AnswerError
 from rig.plugins.llama.grammar.schema import narrow
-from rig.world.listing import Listing, listing_of
-from rig.world.parameters import ParameterReader
+from rig.plugins.own_tools.listing import Listing, listing_of
+from rig.plugins.own_tools.parameters import ParameterReader
 from rig.world.schemas import fits
 
 STRING: dict[str, Any] = {"type": "string"}
@@ -432,10 +432,10 @@ _PROGRAM = """
 import json, resource, sys, time
 from pathlib import Path
 from benchmarks.memory import peak_memory
-from rig.core.documents import DocumentPart
+from rig.plugins.documents.documents import DocumentPart
 from rig.plugins.llama.grammar.schema import narrow
 from rig.core.errors import RigError
-from rig.world.listing import listing_of
+from rig.plugins.own_tools.listing import listing_of
 from rig.world.schemas import fits
 resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
 for line in sys.stdin:

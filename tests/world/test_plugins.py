@@ -10,7 +10,7 @@ import pytest
 from rig.core.errors import RigError
 from rig.core.registry import Registry, at, registered
 from rig.plugins.tooltalk_tools import TOOLTALK
-from rig.world.folder import find_toolbox
+from rig.world.toolbox import find_toolbox
 
 NOTES = Path(__file__).parent / "notes"
 TINY = "class Tiny:\n    name = 'tiny'\n\ndef register(registry):\n    registry.add_{}(Tiny())\n"

@@ -11,8 +11,9 @@ from pydantic import Field
 from rig.core.calls import Call, CallPlace
 from rig.core.errors import RigError
 from rig.core.registry import at
+from rig.plugins.matching.matching import Grader
 from rig.plugins.tooltalk_tools import TOOLTALK
-from rig.scoring import Exact, Grader
+from rig.scoring import Exact
 from rig.scoring import load as load_similarity
 from rig.world import Composed, Simulator, Toolbox, World, tool
 

@@ -14,7 +14,8 @@ from textual.containers import Horizontal, Vertical
 
 from rig.core.calls import JsonObject
 from rig.core.events import Where
-from rig.plugins.rescore.reexecute import Effects, effects_of
+from rig.plugins.matching.worlds import Effects
+from rig.plugins.rescore.reexecute import effects_of
 from rig.show.signs import CURSOR
 from rig.show.transcript import transcript_json
 from rig.store import Transcript

@@ -3,6 +3,9 @@
 from rig.core.registry import Registry
 
 REQUIRES = (
+    "documents",
+    "matching",
+    "own_tools",
     "rescore",
     "text",
 )

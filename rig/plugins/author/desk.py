@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from rig import methods
-from rig.core.calls import JsonObject
+from rig.core.calls import JsonObject, leaves
 from rig.core.errors import RigError
 from rig.plugins.author.draft import ToolRefusal
-from rig.scoring.seen import Seen, leaves
+from rig.plugins.matching.seen import Seen
 from rig.world.toolbox import Simulator
 
 

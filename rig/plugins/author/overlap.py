@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rig.core.budget import parse_json
-from rig.scoring.seen import leaves
+from rig.core.calls import leaves
 
 RUN = 8
 """The number of consecutive words that suggest a copied sentence."""

@@ -7,7 +7,6 @@ from random import Random
 from typing import Any
 
 from rig.core.calls import Call, Json, JsonObject, Outcome
-from rig.core.documents import DocumentPart
 from rig.plugins.author.cast import KINDS, Cast
 from rig.plugins.author.draft import ConversationDraft
 from rig.plugins.author.scenes import CallNode, Condition, Either, Node, Scene, TurnNode
@@ -21,6 +20,7 @@ from rig.plugins.author.voices import (
     TimeOfDay,
     UnknownName,
 )
+from rig.plugins.documents.documents import DocumentPart
 
 _FARTHEST = 4_000
 """The most days from now that a slot can be."""

@@ -5,11 +5,11 @@ from collections import Counter
 from pathlib import Path
 
 from rig.core.calls import JsonObject
-from rig.core.documents import from_yaml, to_yaml
 from rig.core.errors import RigError
 from rig.core.files import json_text, read_json, write
 from rig.plugins.author.desk import Proposal, Rejected, prove
 from rig.plugins.author.suite import require_no_links, source_of, written
+from rig.plugins.documents.documents import from_yaml, to_yaml
 from rig.world.toolbox import Simulator, Toolbox
 
 REVIEW = "review.json.txt"

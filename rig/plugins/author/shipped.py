@@ -16,7 +16,7 @@ from rig.core.files import read_bytes
 from rig.core.paths import cache_directory
 from rig.plugins.author.scenes import read_scenes
 from rig.plugins.author.suite import Maker, SuitePart, Watch, digest
-from rig.world.folder import find_toolbox
+from rig.world.toolbox import find_toolbox
 
 SCENES = Path(__file__).with_name("scenes")
 """The scenes that ship with rig, for ToolTalk's tools."""

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from rig.core.calls import Json, JsonObject
-from rig.core.documents import to_yaml
+from rig.plugins.documents.documents import to_yaml
 from rig.world.spec import Tool
 
 _HEAD = (

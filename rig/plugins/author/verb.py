@@ -60,7 +60,8 @@ def command(
     from rig.plugins.author.shipped import MEDIUM, SCENES
     from rig.plugins.author.suite import Maker, SuitePart, write_suite, write_worded
     from rig.plugins.author.writer import ModelAuthor
-    from rig.world.folder import find_toolbox, holds_toolbox
+    from rig.plugins.own_tools.folder import holds_toolbox
+    from rig.world.toolbox import find_toolbox
 
     if context.invoked_subcommand:
         return
@@ -137,7 +138,7 @@ def new(
     The scenes run at once; change their words and values, and add turns.
     """
     from rig.plugins.author.starter import first_scene
-    from rig.world.folder import find_toolbox
+    from rig.world.toolbox import find_toolbox
 
     box = find_toolbox(toolbox)
     if tool is not None and tool not in box.tools:
@@ -161,7 +162,7 @@ def review(
     another name. Each decision is kept at once; the same command goes on with what is left.
     """
     from rig.plugins.author.review import Review, lines_of, told
-    from rig.world.folder import find_toolbox
+    from rig.world.toolbox import find_toolbox
 
     reading = Review(folder, find_toolbox(toolbox))
     while reading.left:

@@ -7,13 +7,13 @@ from random import Random
 from typing import Any
 
 from rig.core.calls import SESSION_TOKEN, SIGNED_IN, JsonObject
-from rig.core.documents import DocumentPart
 from rig.core.times import INSTANT
 from rig.plugins.author.cast import Cast, CastMember, hexes
 from rig.plugins.author.draft import ConversationDraft
 from rig.plugins.author.play import Stage, Unplayable
 from rig.plugins.author.scenes import Scene
 from rig.plugins.author.voices import MISFITS, Day, DayAndTime, Manner, Scope, UnknownName
+from rig.plugins.documents.documents import DocumentPart
 from rig.world.toolbox import Simulator, Toolbox
 
 DRAWN = (

@@ -2,7 +2,10 @@
 
 from rig.core.registry import Registry
 
-REQUIRES = ("text",)
+REQUIRES = (
+    "documents",
+    "text",
+)
 
 
 def register(registry: Registry) -> None:

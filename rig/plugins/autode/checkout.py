@@ -11,11 +11,11 @@ from pathlib import Path
 from pydantic import AliasChoices, Field
 
 from rig.core.calls import Call, Json, JsonObject
-from rig.core.documents import Foreign, Many, parsed, read_lines
 from rig.core.errors import RigError
 from rig.core.paths import real
 from rig.methods.base import Loaded
 from rig.plugins.autode.scenarios import ApiDocument, Scenario, Utterance, checked
+from rig.plugins.documents.documents import Foreign, Many, parsed, read_lines
 
 WORKBOOK = "API_list.xlsx"
 DATASET = "data_v1_2.jsonl"

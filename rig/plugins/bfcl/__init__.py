@@ -3,7 +3,12 @@
 from rig.config.options import Option
 from rig.core.registry import Registry
 
-REQUIRES = ("text",)
+REQUIRES = (
+    "defects",
+    "documents",
+    "own_tools",
+    "text",
+)
 
 FORM = Option(
     "form",

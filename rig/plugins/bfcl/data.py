@@ -15,15 +15,15 @@ from pydantic import BaseModel, Field
 
 from rig.core.budget import PLAIN
 from rig.core.calls import Call, ExecutedCall, JsonObject, Outcome
-from rig.core.documents import Foreign, Many, json_of, lines_of, parsed
 from rig.core.errors import RigError, counted
 from rig.core.files import read_text
 from rig.core.models import Request, StepKey, ToolDoc
 from rig.core.tasks import ExpectedTurn
 from rig.methods.base import Loaded
-from rig.methods.defects import PublicTask
 from rig.plugins.bfcl.forms import INSTRUCTIONS, NO_FORM, VERSION, PromptForm
 from rig.plugins.bfcl.literals import written
+from rig.plugins.defects.defects import PublicTask
+from rig.plugins.documents.documents import Foreign, Many, json_of, lines_of, parsed
 from rig.world.schemas import fits
 
 ANSWERS = "possible_answer"

@@ -18,7 +18,6 @@ from types import MappingProxyType
 from typing import Any
 
 from rig.core.calls import Fault, FaultKind, JsonObject, Verdict
-from rig.core.documents import Foreign, Many, parsed
 from rig.core.errors import RigError
 from rig.core.metrics import Declaration, Metric, Part, Score
 from rig.core.models import Message, Prediction, ReplyMessage, Request, StepKey, UserMessage
@@ -32,6 +31,7 @@ from rig.plugins.bfcl.data import BfclSettings as Naming
 from rig.plugins.bfcl.memory_classes import backend
 from rig.plugins.bfcl.turn_entries import DOCUMENTATION, Instances
 from rig.plugins.bfcl.turns import Calling, MultiTurnSetup
+from rig.plugins.documents.documents import Foreign, Many, parsed
 
 BACKENDS = ("kv", "rec_sum", "vector")
 """Memories of entries under keys, of one text, and of texts that are found by meaning."""

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from rig.plugins.bfcl.turn_entries import PACKAGE, class_of
+from rig.plugins.own_tools.code import loaded, standing_in
 from rig.plugins.text.measures.minilm import encoder
-from rig.world.functions import loaded, standing_in
 
 
 class _Index:

@@ -10,14 +10,12 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from rig.core.calls import Call, CallPlace, ExecutedCall, Fault, FaultKind, Json, Outcome, Verdict
-from rig.core.documents import json_of
 from rig.core.errors import MACHINE, RigError
 from rig.core.events import CallJudged
 from rig.core.metrics import Counts, Declaration, Metric, Part, Score
 from rig.core.models import Message, Prediction, ReplyMessage, Request, UserMessage
 from rig.core.tasks import ASSISTANT, PlayedTurn, Step, Task
 from rig.methods.base import Checked, Grading, Method, Option, Setup
-from rig.methods.defects import sound_counts, sound_metrics
 from rig.methods.episode import Asking, Episode
 from rig.methods.scripted import replied
 from rig.plugins.bfcl import FORM, data
@@ -25,6 +23,8 @@ from rig.plugins.bfcl.answers import Undecodable, decode_form, output_of
 from rig.plugins.bfcl.checker import Output, Wrong, check, is_calls
 from rig.plugins.bfcl.data import BfclSettings, SingleTurnEntry, name_of, opening, tools_of
 from rig.plugins.bfcl.forms import NO_FORM, FormOption, form_told_by
+from rig.plugins.defects.defects import sound_counts, sound_metrics
+from rig.plugins.documents.documents import json_of
 from rig.world.toolbox import Toolbox
 
 _MOST_CALLS = 256

@@ -18,13 +18,13 @@ from typing import Any, TypeAlias
 from pydantic import Field
 
 from rig.core.calls import Call, ExecutedCall, JsonObject, Outcome
-from rig.core.documents import Foreign, Many, parsed
 from rig.core.errors import RigError
 from rig.core.paths import real
 from rig.core.tasks import ExpectedTurn
-from rig.methods.defects import PublicTask
 from rig.plugins.bfcl.data import ANSWERS, EntryFunction, Words, declared_in, files, lines
-from rig.world.functions import loaded, standing_in
+from rig.plugins.defects.defects import PublicTask
+from rig.plugins.documents.documents import Foreign, Many, parsed
+from rig.plugins.own_tools.code import loaded, standing_in
 
 CATEGORIES = tuple(f"multi_turn_{name}" for name in ("base", "miss_func", "miss_param", "long_context"))
 DOCUMENTATION = "multi_turn_func_doc"

@@ -5,6 +5,7 @@ from rig.core.registry import Registry
 REQUIRES = (
     "llama",
     "mcp",
+    "own_tools",
 )
 
 

@@ -33,7 +33,7 @@ from rig.plugins.llama.files.adapters import inspect_adapter
 from rig.plugins.llama.files.fetch import run_pip
 from rig.plugins.llama.files.registry import load_registry, resolve
 from rig.plugins.mcp.servers import holds_servers
-from rig.world.folder import holds_toolbox
+from rig.plugins.own_tools.folder import holds_toolbox
 
 TOP = "rig-bundle"
 """The folder in a bundle that contains everything."""

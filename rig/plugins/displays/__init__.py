@@ -11,10 +11,12 @@ REQUIRES = (
 def register(registry: Registry) -> None:
     """Offer the displays, and the verbs that show stored runs. Each is imported when it is chosen."""
     registry.displays.later("tui", "tui.display:on_terminal")
-    registry.displays.later("plain", "rig.show.lines:PlainDisplay")
-    registry.displays.later("log", "rig.show.lines:LogDisplay")
-    registry.displays.later("notebook", "rig.show.lines:NotebookDisplay")
     registry.displays.later("none", "rig.show.base:NoDisplay")
+    registry.views.later(
+        "runs --tui",
+        "rig.plugins.displays.verb:browse",
+        help="Browse the runs in the terminal: open, watch, resume, compare and delete them.",
+    )
     registry.verbs.later(
         "watch",
         "rig.plugins.displays.verb:watch",

@@ -168,3 +168,15 @@ def recording() -> Iterator[tuple[Path, float]]:
         with Runs.open(store) as runs:
             took = sum(arm.speed.wall_s for arm in runs.get("latest").arms)
         yield store, took / LASTS_S
+
+
+def browse(
+    *, context: click.Context, runs: Path, datasette: bool, copy: Path | None, as_json: bool, tui: bool
+) -> None:
+    """Browse the runs in the terminal."""
+    if datasette or as_json:
+        raise RigError("--tui is for people, --datasette and --json are for programs; give one of them")
+    if copy is not None:
+        raise RigError("--backup copies the store instead of showing it; give it alone")
+    if chosen := importlib.import_module("tui.watch").browse(runs):
+        go_on(context, chosen.run, runs)

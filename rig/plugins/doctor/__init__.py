@@ -2,9 +2,11 @@ from rig.core.registry import Registry
 
 REQUIRES = (
     "bundle",
+    "lines",
     "llama",
     "served",
     "tooltalk_tools",
+    "tui",
 )
 
 
@@ -21,4 +23,10 @@ def register(registry: Registry) -> None:
         "rig.plugins.doctor.verb:world",
         does="Build or check the mock world.",
         group="Models, tools and conversations",
+    )
+    registry.verbs.later(
+        "config",
+        "rig.plugins.doctor.config_verb:command",
+        does="Show the settings that apply, and where they come from.",
+        group="This machine",
     )

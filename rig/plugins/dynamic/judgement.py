@@ -6,18 +6,18 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from rig.core import times
-from rig.core.calls import Call, ExecutedCall, Fault, FaultKind, Json, Verdict
+from rig.core.calls import Call, ExecutedCall, Fault, FaultKind, Json, Verdict, leaves
 from rig.core.metrics import Counts, Declaration, Metric, NamedCount, Part, Score
 from rig.core.models import CallMessage, ReplyMessage
 from rig.core.tasks import PlayedTurn
 from rig.plugins.dynamic.script import LiveTask
 from rig.plugins.dynamic.talk import DynamicSettings, LiveTalk
+from rig.plugins.matching import worlds
+from rig.plugins.matching.matching import Grader
+from rig.plugins.matching.worlds import Differences
 from rig.plugins.stress.dial import Presentation
 from rig.plugins.tooltalk.scoring import INCORRECT_ACTIONS
 from rig.plugins.tooltalk.setup import replay
-from rig.scoring import Grader
-from rig.scoring.seen import leaves
-from rig.world.diff import Differences
 from rig.world.toolbox import Simulator, is_declared
 from rig.world.world import Snapshot
 
@@ -238,7 +238,7 @@ def true_end(task: LiveTask, simulator: Simulator) -> tuple[Snapshot, tuple[Retu
             turns.append((words, calls, turn.text))
             words = []
     assert world is not None
-    return world, asked_for(turns, simulator.drawn(world))
+    return world, asked_for(turns, worlds.drawn(simulator, world))
 
 
 def ended(
@@ -265,6 +265,6 @@ def ended(
         before = simulator.snapshot()
         if not is_declared(call):
             simulator.execute(again)
-        if true is None and (changed := simulator.compare(before, simulator.snapshot())):
+        if true is None and (changed := worlds.compare(simulator, before, simulator.snapshot())):
             by_call[number] = changed
-    return simulator.compare(expected, simulator.snapshot()), by_call
+    return worlds.compare(simulator, expected, simulator.snapshot()), by_call

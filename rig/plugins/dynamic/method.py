@@ -21,12 +21,12 @@ from rig.plugins.autode.talk import DONE, THE_USER
 from rig.plugins.dynamic.judgement import DECLARATION, VERSION, judge
 from rig.plugins.dynamic.script import LiveTask, LiveUser
 from rig.plugins.dynamic.talk import DynamicSettings, LiveTalk, as_heard, opening
+from rig.plugins.matching.matching import ANY_WAY
 from rig.plugins.tooltalk.conversations import load_directory, parse_conversation
 from rig.plugins.tooltalk.method import METHOD as TOOLTALK
 from rig.plugins.tooltalk.method import MatchedEpisode
 from rig.plugins.tooltalk.prompt import begun, presented
 from rig.plugins.tooltalk.setup import WorldSetup
-from rig.scoring.matching import ANY_WAY
 from rig.world.world import Snapshot
 
 

@@ -17,10 +17,10 @@ from rig.plugins.autode.questions import Alike
 from rig.plugins.autode.scenarios import ApiDocument, Kind, Parameter
 from rig.plugins.autode.scripted_user import ScriptedUser, as_text
 from rig.plugins.autode.talk import DONE
+from rig.plugins.matching.seen import Seen
 from rig.plugins.tooltalk.conversations import Conversation
 from rig.plugins.tooltalk.scoring import name_truths
 from rig.plugins.tooltalk_tools import TOOLTALK
-from rig.scoring.seen import Seen
 from rig.world.toolbox import Toolbox
 
 

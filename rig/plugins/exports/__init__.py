@@ -14,7 +14,9 @@ from rig.core.errors import RigError, did_you_mean
 from rig.core.registry import Registry
 
 REQUIRES = (
+    "documents",
     "judging",
+    "papers",
     "report",
     "rescore",
 )

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TypeAlias
 
 from rig.core.calls import JsonObject
-from rig.core.documents import to_yaml
 from rig.core.errors import RigError
 from rig.core.files import json_text, write
 from rig.core.metrics import UNPLAYED, Counts
+from rig.plugins.documents.documents import to_yaml
 from rig.plugins.exports import Export, ExportSource, file_name
 from rig.stats import Tallied
 from rig.stats.rates import clustered_variance, pooled_rate

@@ -12,6 +12,7 @@ import click
 from rig.cli.options import AS_JSON, NAME, RUN, STORE, WRITTEN_STORE, json_option
 from rig.cli.output import print_json, printable, say
 from rig.cli.verbs import argument, option, verb
+from rig.config.options import RunConfig
 from rig.core import registry
 from rig.core.errors import RigError, counted, meant
 from rig.core.files import filling, writing
@@ -19,8 +20,8 @@ from rig.show.texts import out_of
 from rig.store import EXPORTED_VIEWS
 
 if TYPE_CHECKING:
-    from rig.methods.paper import Paper
     from rig.plugins.exports import Export, ExportSource
+    from rig.plugins.papers.paper import Paper
     from rig.plugins.rescore.flat import FlatFormat
     from rig.store import Runs, StoredRun
 
@@ -128,8 +129,8 @@ def _export_to(export: Export, source: ExportSource, output: Path | None, *, as_
 
 def _export_files(store: Path, run: StoredRun, form: str, output: Path) -> Sequence[Path]:
     """Write a run as the files of a paper or a method."""
-    from rig.methods import paper
     from rig.plugins.judging.stored import finished
+    from rig.plugins.papers import paper
     from rig.plugins.rescore.setups import setup_of
     from rig.plugins.rescore.stored import export_run
 
@@ -211,10 +212,10 @@ def import_(
       rig import chats.jsonl --format openai-chat --output my-tools
     """  # noqa: D301 - for click
     from rig import methods
-    from rig.methods.paper import Paper
+    from rig.plugins.exports.merging import is_store, merge
+    from rig.plugins.papers.paper import Paper
     from rig.plugins.rescore.stored import import_run
-    from rig.running.planning import Options
-    from rig.store import is_store, merge
+    from rig.running.planning import first_values
 
     if format_ is None:
         if any(option for option in (suite, set_, output, rules, name)):
@@ -253,8 +254,8 @@ def import_(
         if output is not None or rules is not None:
             raise RigError("--output and --rules are for logs (--format openai-chat)")
         method = methods.get(paper.methods[0] if paper.methods else format_)
-        options = Options(models=(), method=method.name, set=set_)
-        recorded = paper.recorded(files, suite, options.first_values(method))
+        config = RunConfig.of(method=method.name, set=set_)
+        recorded = paper.recorded(files, suite, first_values(config, method))
         run = import_run(runs, method, recorded, name)
         faults, notes = list(recorded.faults), list(recorded.notes)
         arms = [{"arm": arm.name, "episodes": len(arm.episodes)} for arm in recorded.arms]

@@ -5,6 +5,7 @@ from typing import Any, Literal, TypeAlias
 from rig.core.registry import Registry, registered
 
 REQUIRES = (
+    "documents",
     "rescore",
     "solutions",
 )
@@ -25,12 +26,6 @@ def register(registry: Registry) -> None:
     """Offer judging as two methods."""
     registry.verbs.later(
         "judge", "rig.plugins.judging.verb:command", does="Let a model judge whole answers.", group="Results"
-    )
-    registry.verbs.later(
-        "leaderboard",
-        "rig.plugins.judging.ranking_verb:rank",
-        does="Rank the models of all runs on a suite.",
-        group="Results",
     )
     registry.methods.later(
         PASS, "rig.plugins.judging.method:PASSES", roles=("judge",), explained=(), shipped=()

@@ -26,11 +26,11 @@ from pydantic import BeforeValidator, Field
 
 from rig.core import files
 from rig.core.calls import ByName, Json, JsonObject
-from rig.core.documents import Foreign, Many, parsed
 from rig.core.errors import RigError
 from rig.core.metrics import Remark
 from rig.core.paths import CONVERSATIONS
 from rig.core.tasks import require_unique
+from rig.plugins.documents.documents import Foreign, Many, parsed
 from rig.plugins.judging.stored import position_bias, read_votes, share
 from rig.plugins.solutions.judgements import Judgement, parse
 from rig.stats import Estimate, rates

@@ -16,9 +16,9 @@ from typing import Annotated, Literal, NamedTuple, TypeAlias
 from pydantic import AfterValidator, Field
 
 from rig.core.calls import JsonObject
-from rig.core.documents import Foreign, Many, from_yaml, parsed
 from rig.core.errors import RigError
 from rig.core.files import read_text
+from rig.plugins.documents.documents import Foreign, Many, from_yaml, parsed
 
 OURS = Path(__file__).with_name("prompts")
 VARIABLE = "RIG_EVALUATORS"

@@ -16,12 +16,13 @@ from rig.core.calls import ByName, JsonObject
 from rig.core.errors import RigError
 from rig.plugins.judging import toolbench_paper
 from rig.plugins.judging.method import JudgeSettings, JudgingSetup
-from rig.plugins.rescore.setups import settings_of, setup_of
+from rig.plugins.rescore.setups import setup_of
 from rig.plugins.solutions import judgements
 from rig.plugins.solutions.judgements import Judgement, Results, Vote
 from rig.plugins.solutions.rules import VoteRules
 from rig.plugins.solutions.setup import SolutionSetup
 from rig.plugins.solutions.solution import Finished, Solution, solution_of, tree_of
+from rig.running.stored_settings import settings_of
 from rig.stats import Estimate, Vector, interval, mean_interval
 from rig.store import Runs, StoredRun
 
@@ -45,9 +46,9 @@ def finished(store: Path, text: str) -> tuple[StoredRun, list[Finished]]:
                 solution = more.solution(task, turns, settings) if more else None
                 tree = solution.details if solution is not None and tree else ()
             else:
-                path = setup.path(task, turns, settings)
+                path = method.path(task, turns, settings)
                 way = search.name if search else method.name
-                solution = solution_of(task, turns, tools, role, way, path)
+                solution = solution_of(task, turns, tools, role, way, path and path.steps)
                 success = run.declaration.succeeded(transcript.counts or {})
             label = f"{name} repeat {where.repeat + 1}" if where.repeat else name
             tasks.append(Finished(label, where.conversation, task.suite, solution, success, tree, search))
@@ -110,7 +111,7 @@ def read_votes(store: Path, run: StoredRun) -> tuple[VoteRules, list[TaskVotes]]
 
 
 def write_results(store: Path, run: StoredRun, directory: Path, *, raw: bool = False) -> list[Path]:
-    """Write upstream's files of pass rates or preferences, all or none (`rig.methods.paper`)."""
+    """Write upstream's files of pass rates or preferences, all or none (`rig.plugins.papers.paper`)."""
     rules, votes_of_run = read_votes(store, run)
     rows: list[Any] = []
     for row in votes_of_run:

@@ -12,6 +12,8 @@ from rig.core.errors import RigError
 from rig.core.models import Model, Notify
 from rig.core.registry import Registry
 
+REQUIRES = ("documents",)
+
 # GCC's OpenMP reads this when llama.cpp is loaded. Its threads wait for each other hundreds of times a token.
 # Left alone they spin for 300,000 rounds, and on a busy machine decode ten times slower; put to sleep at once
 # they take twice as long on a quiet one. 2,000 rounds, measured on 2 cores, lose little either way.
@@ -34,19 +36,13 @@ def __getattr__(name: str) -> Any:
 
 _FAMILIES = (
     *("gpt-oss", "hermes", "smollm2", "llama3", "granite3", "phi4", "functools", "lfm2", "llama4"),
-    *("deepseek-r1", "mistral", "gemma"),
+    *("deepseek-r1", "mistral", "kimi-k3", "gemma"),
 )
 """Presets, in the order in which a template is compared with them."""
 
 
 def register(registry: Registry) -> None:
     """Offer rig's own answer formats, presets of families, and models as readers (`rig.core.registry`)."""
-    registry.verbs.later(
-        "history",
-        "rig.plugins.llama.verbs.history:history_of_model",
-        does="Show every run of one model file, over time.",
-        group="Results",
-    )
     registry.verbs.later(
         "models",
         "rig.plugins.llama.verbs.models:command",

@@ -14,9 +14,8 @@ from rig.plugins.llama.core.llama import Chunk, DecodeError, LlamaContext
 from rig.plugins.llama.core.settings import EngineSettings, Sampling
 from rig.plugins.llama.core.template import ChatTemplate, TemplateError
 from rig.plugins.llama.core.tokenizer import Segment, Tokenizer
-from rig.plugins.llama.decoding.cache import Feeding, PrefixStore, PrefixTree, Rows
+from rig.plugins.llama.decoding.cache import Feeding, Logits, PrefixStore, PrefixTree
 from rig.plugins.llama.decoding.decoder import Form, Lane, TokenBudget, generate
-from rig.plugins.llama.decoding.drafting import Ahead, Drafter
 from rig.plugins.llama.decoding.sampler import Sampler
 from rig.plugins.llama.files.adapters import Adapter, named
 from rig.plugins.llama.formats.base import AnswerFormat, PlainFormat
@@ -39,8 +38,7 @@ _FAILURES = {
 
 _SHAPES_STATE = (
     *("file_sha256", "adapter_sha256", "adapter_scale", "n_batch", "n_threads", "n_gpu_layers", "devices"),
-    *("flash_attention", "kv_type", "cpu_weight_layouts", "n_cpu_moe", "override_tensor", "tensor_split"),
-    *("rope_scaling", "rope_scale", "yarn_orig_ctx"),
+    *("flash_attention", "kv_type", "cpu_weight_layouts", "n_cpu_moe"),
     *("llama_cpp_python", "llama_cpp", "llama_cpp_system"),
 )
 """The part of a fingerprint that can change a bit of the KV state of given tokens."""
@@ -65,7 +63,6 @@ class LlamaCppModel(Model):
         settings: EngineSettings,
         chosen: FormatChoice,
         sampling: Sampling,
-        drafter: Drafter,
         notify: Notify,
     ) -> None:
         """Take over what was loaded. Code that uses `context` outside of steps owns it from then on."""
@@ -79,7 +76,6 @@ class LlamaCppModel(Model):
         self.grammar = make_grammar(self.weights, tokenizer, settings)
         self._adapter: tuple[Any, float] | None = None
         self._notify = notify
-        self._drafter = drafter
         self._lanes: dict[int, Lane] = {}
         self._template = template
         self._chosen = chosen
@@ -106,11 +102,6 @@ class LlamaCppModel(Model):
     def memory(self) -> Memory:
         return self._plan.memory(self.slots)
 
-    @property
-    def uses_siblings(self) -> bool:
-        """Whether it drafts from the answers of another arm."""
-        return self._drafter.uses_siblings
-
     def apply_adapter(self, adapter: Adapter | None) -> None:
         """Predict with an adapter from now on, or without one, on the same weights.
 
@@ -127,7 +118,9 @@ class LlamaCppModel(Model):
     def _open_store(self) -> PrefixStore | None:
         if not self.settings.prefix_cache:
             return None
-        shape = {name: self._fingerprint[name] for name in _SHAPES_STATE if name in self._fingerprint}
+        own = (name for name in self._fingerprint if name.startswith("llama."))
+        names = (*(name for name in _SHAPES_STATE if name in self._fingerprint), *own)
+        shape = {name: self._fingerprint[name] for name in names}
         return PrefixStore(cache_directory() / "prefixes", shape, self._notify)
 
     def _open_again(self, slots: int) -> None:
@@ -149,7 +142,6 @@ class LlamaCppModel(Model):
     def _forget_turns(self) -> None:
         """Note that no sequence of the context is in a turn."""
         self._turns: list[tuple[str, int, int] | None] = [None] * self.slots
-        self._ahead = [Ahead(self.context, slot) for slot in range(self.slots)]
 
     def prepare(
         self,
@@ -253,7 +245,6 @@ class LlamaCppModel(Model):
 
     def close(self) -> None:
         """Free the context and the weights."""
-        self._drafter.close()
         self.context.close()
         self.weights.close()
 
@@ -281,12 +272,8 @@ class LlamaCppModel(Model):
             if failure is not None and tokens:
                 self._go_on(slot, lane, failure)
                 continue
-            rows = [self.context.logits(index) for index in range(end - outputs, end)]
             if lane.fed == len(lane.feed.tokens):
-                rows, lane.rows = [*lane.rows, *rows], []
-                self._go_on(slot, lane, rows)
-            else:  # the next batch overwrites them
-                lane.rows += [row.copy() for row in rows]
+                self._go_on(slot, lane, self.context.logits(end - 1) if outputs else None)
 
     def _batch(self) -> list[Chunk]:
         """Return the chunks to decode next, by slot: generated tokens first, then pieces of prompts.
@@ -298,19 +285,19 @@ class LlamaCppModel(Model):
         batch = []
         for slot, lane in sorted(self._lanes.items(), key=lambda item: (not item[1].feed.generated, item[0])):
             size = min(room, len(lane.feed.tokens) - lane.fed, room if lane.feed.generated else piece)
-            left = len(lane.feed.tokens) - lane.fed - size
             tokens = lane.feed.tokens[lane.fed : lane.fed + size]
-            batch.append(Chunk(slot, tokens, max(0, min(size, lane.feed.logits - left))))
+            is_last = size > 0 and lane.fed + size == len(lane.feed.tokens)
+            batch.append(Chunk(slot, tokens, int(is_last and lane.feed.logits)))
             room -= size
             if not lane.feed.generated:
                 piece -= size
         return batch
 
-    def _go_on(self, slot: int, lane: Lane, result: Rows | DecodeError | None) -> None:
+    def _go_on(self, slot: int, lane: Lane, result: Logits | DecodeError | None) -> None:
         """Resume a step with the result it asked for; that may finish it."""
         steps = lane.steps
         assert steps is not None
-        lane.is_generating = lane.feed.generated or lane.feed.logits > 0
+        lane.is_generating = lane.feed.generated or lane.feed.logits
         clock = time.perf_counter()
         failure: tuple[ErrorKind, str] | None = None
         try:
@@ -344,17 +331,11 @@ class LlamaCppModel(Model):
                 ErrorKind.CONTEXT, f"the prompt has {length} tokens, the context {self.context.n_ctx}"
             )
         turn = request.key.conversation, request.key.repeat, request.key.turn
-        ahead = self._ahead[slot]
-        ahead.settle()
         if request.key.step == 0 or turn != self._turns[slot]:
             self._tree.begin(slot)
             self._turns[slot] = turn
         cached, logits = yield from self._tree.prefill(slot, segments)
         lane.usage = replace(lane.usage, cached_tokens=cached)
-        # Nothing is drafted where the memory cannot take back a token.
-        can_draft = self.context.can_branch
-        source = self._drafter.source(slot, request, prompt, form.marks) if can_draft else None
-        ahead.begin(prompt, cached=cached, lasting=self._tree.lasting(slot), source=source)
         sampler = Sampler(self._sampling, self.settings.seed, request.key, self.weights.vocab)
         sampler.accept(prompt)
         try:
@@ -366,12 +347,10 @@ class LlamaCppModel(Model):
                 logits,
                 budget=TokenBudget(limit, room, form.language.thoughts, thinking),
                 marks=form.marks,
-                ahead=ahead,
                 fast_forward=self.settings.fast_forward,
             )
         finally:
             sampler.close()
-            lane.usage = replace(lane.usage, drafted_tokens=ahead.drafted, accepted_tokens=ahead.accepted)
         if not lane.complete:
             if room <= limit + lane.reasoning_tokens:
                 raise DecodeError(ErrorKind.CONTEXT, f"the context of {self.context.n_ctx} tokens is full")

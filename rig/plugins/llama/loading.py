@@ -6,7 +6,7 @@ from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from rig.config.engine import AUTO, DRAFTS, assignments
+from rig.config.engine import AUTO, assignments
 from rig.config.options import engine_fingerprint
 from rig.core import registry
 from rig.core.calls import JsonObject
@@ -14,15 +14,15 @@ from rig.core.errors import RigError
 from rig.core.models import Notify
 from rig.plugins.llama import grammar
 from rig.plugins.llama.core import llama
+from rig.plugins.llama.core.knobs import knobs_of
 from rig.plugins.llama.core.llama import LlamaModel
 from rig.plugins.llama.core.settings import DEFAULT_CONTEXT, DEFAULT_THOUGHTS, EngineSettings, Sampling
 from rig.plugins.llama.core.template import ChatTemplate, TemplateError
 from rig.plugins.llama.core.tokenizer import Tokenizer
-from rig.plugins.llama.decoding.drafting import MOST, NOISE, WORTH_CPU, WORTH_GPU, Drafter, open_draft_model
 from rig.plugins.llama.engine import LlamaCppModel
 from rig.plugins.llama.files.caches import sha256_of
 from rig.plugins.llama.files.info import GgufInfo, inspect
-from rig.plugins.llama.files.registry import resolve, template_source
+from rig.plugins.llama.files.registry import template_source
 from rig.plugins.llama.files.sampling import author_of, sampling_of
 from rig.plugins.llama.formats.form import FormatChoice, choose
 from rig.plugins.llama.formats.probe import check_variables
@@ -57,10 +57,6 @@ def load(
         settings = replace(settings, parallel=1, fast_forward=False)
     asked = settings.sampling
     sampling = Sampling(temp=settings.temperature) if asked is None else sampling_of(asked, info)
-    if settings.draft != "none":
-        n_outputs = 1 + MOST
-    if settings.draft not in DRAFTS:  # a draft model has a sequence for each slot
-        settings = replace(settings, parallel=settings.parallel or 1)
     # The model's own form, or one derived from its template: neither rig's nor a plugin's.
     is_own = settings.format not in registry.registered().formats
     source = template_source(info, settings.chat_template, own_format=is_own)
@@ -117,11 +113,6 @@ def load(
         if can_think and not sampling.draws and (warning := _warning_of_loops(info)):
             notify(f"{name}: {warning}")
         fingerprint = _fingerprint(info, settings, sampling, loaded, source, template, chosen)
-        worth = WORTH_GPU if settings.n_gpu_layers else WORTH_CPU
-        drafting = settings.draft not in DRAFTS
-        draft = open_draft_model(resolve(settings.draft), tokenizer, name, settings) if drafting else None
-        if settings.draft != "none" and not loaded.model.can_branch:
-            notify(f"{name}: nothing is drafted, as its memory cannot take back a token")
         return LlamaCppModel(
             name,
             fingerprint,
@@ -131,7 +122,6 @@ def load(
             settings=settings,
             chosen=chosen,
             sampling=sampling,
-            drafter=Drafter(settings.draft, tokenizer, worth=worth, model=draft),
             notify=notify,
         )
     except BaseException:
@@ -199,23 +189,6 @@ def _template(source: str, place: Path, tokenizer: Tokenizer, settings: EngineSe
         raise RigError(f"{place}: {error}") from error
 
 
-def _drafts(settings: EngineSettings) -> JsonObject:
-    """Return the part of the draft settings that could change an answer; nothing without drafts."""
-    if settings.draft == "none":
-        return {}
-    if settings.draft in DRAFTS:
-        return {"draft": settings.draft, "draft_noise": NOISE}
-    draft = resolve(settings.draft)
-    inspect(draft.path)  # fails for a file that is no model, which may be endless
-    adapter = draft.adapter.as_json() if draft.adapter else {}
-    return {
-        "draft": "model",
-        "draft_noise": NOISE,
-        "draft_sha256": sha256_of(draft.path),
-        **{f"draft_{name}": value for name, value in adapter.items()},
-    }
-
-
 def _sampling(settings: EngineSettings, sampling: Sampling) -> JsonObject:
     """Return how tokens are chosen: the temperature, other values if set, and the seed if it is used."""
     values: JsonObject = {"temperature": sampling.temp}
@@ -250,9 +223,9 @@ def _fingerprint(
         **grammar.fingerprint(settings, chosen.salvage_rules),
         "fast_forward": settings.fast_forward,
         **engine_fingerprint(settings),
+        **{f"llama.{name}": knob.recorded for name, knob in knobs_of(settings.knobs).items()},
         **_sampling(settings, sampling),
         "devices": [use.title for use in loaded.plan.gpus],
-        **_drafts(settings),
         "cpu_weight_layouts": loaded.model.cpu_weight_layouts,
         "llama_cpp_python": versions["llama_cpp_python"],
         "llama_cpp": versions["llama_cpp"],

@@ -22,7 +22,7 @@ from rig.plugins.llama.core.llama import Chunk, DecodeError
 from rig.plugins.llama.core.settings import EngineSettings
 from rig.plugins.llama.core.template import TemplateError
 from rig.plugins.llama.core.tokenizer import Tokenizer
-from rig.plugins.llama.decoding.drafting import read_prompt
+from rig.plugins.llama.decoding.cache import read_prompt
 from rig.plugins.llama.files.adapters import Adapter
 from rig.plugins.llama.files.caches import sha256_of
 from rig.plugins.llama.files.registry import resolve

@@ -2,6 +2,11 @@
 
 from rig.core.registry import Registry
 
+REQUIRES = (
+    "documents",
+    "own_tools",
+)
+
 
 def register(registry: Registry) -> None:
     """Offer the tools of MCP servers (`rig.core.registry`)."""

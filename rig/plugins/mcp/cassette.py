@@ -18,9 +18,9 @@ from urllib.parse import quote
 from pydantic import BaseModel, Field
 
 from rig.core.calls import Json, JsonObject
-from rig.core.documents import lines_of, parsed
 from rig.core.errors import RigError
 from rig.core.files import write
+from rig.plugins.documents.documents import lines_of, parsed
 from rig.plugins.mcp.client import DEEPEST
 from rig.world.schemas import mapped, with_texts
 
@@ -57,7 +57,7 @@ class _Header(BaseModel):
     kind: str
     v: int = VERSION
     name: str = ""
-    tools: list[JsonObject] = Field(default_factory=list)
+    tools: list[Json] = Field(default_factory=list)
     sha256: str = ""
 
 

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -38,6 +39,8 @@ PROMISES = {
     "reads": "read your files outside the folders of programs and of the server",
     "sockets": "reach sockets outside those folders, such as those of D-Bus, docker or an SSH agent",
     "abstract": "reach sockets of yours that have no path",
+    "services": "reach other programs by shared memory, message queues or Mach services",
+    "keys": "use the keys that the kernel keeps for you",
     "terminal": "write to your terminals",
     "kernel": "open settings of the kernel for writing",
     "processes": "see which processes you run",
@@ -75,8 +78,20 @@ def _openings(way: str, *, network: bool) -> frozenset[str]:
             stack.callback(os.close, one)
             stack.callback(os.close, other)
             terminal = os.ttyname(other)
-        apart = os.readlink("/proc/self/ns/net") if sys.platform == "linux" else ""
-        facts = {"file": str(outside), "terminal": terminal, "process": os.getpid(), "network": apart}
+        place = ""
+        listening = stack.enter_context(socket.socket(socket.AF_UNIX))
+        with suppress(OSError):  # of a path that is too long
+            listening.bind(f"{folder}/socket")
+            listening.listen()
+            place = f"{folder}/socket"
+        kinds = ("net", "ipc", "pid") if sys.platform == "linux" else ()
+        facts = {
+            "file": str(outside),
+            "socket": place,
+            "terminal": terminal,
+            "process": os.getpid(),
+            "namespaces": {kind: os.readlink(f"/proc/self/ns/{kind}") for kind in kinds},
+        }
         probe = (*_SANDBOX, json.dumps({"probe": {**facts, "way": way}}))
         command = _confined(way, probe, (own,), (), network=network)
         try:

@@ -32,8 +32,9 @@ _EXECUTE, _WRITE, _READ, _READ_FOLDER, _TRUNCATE, _IOCTL = 1, 2, 4, 8, 1 << 14, 
 _OF_FILES = _EXECUTE | _WRITE | _READ | _TRUNCATE | _IOCTL
 _RIGHTS = (0, 13, 14, 15, 15)
 """How many rights on files each version of Landlock knows; those after the last know 16."""
-_MACHINES = {"x86_64": (0xC000003E, 155, 41), "aarch64": (0xC00000B7, 41, 198)}
-"""The architecture's number for seccomp, and those of the calls pivot_root and socket."""
+_MACHINES = {"x86_64": (0xC000003E, 155, 41, 248), "aarch64": (0xC00000B7, 41, 198, 217)}
+"""The architecture's number for seccomp, and those of the calls pivot_root, socket and add_key, which
+request_key and keyctl follow."""
 _IO_URING = 425
 """A call that opens sockets past a filter of `socket`."""
 _UNIX, _NETWORK = (1,), (2, 10, 16)
@@ -65,7 +66,7 @@ def main(words: Sequence[str]) -> None:
         _restrict_files(library, spec["readable"] if alone else None, spec["writable"])
         # Without a view of its own, a server would reach every socket that has a path.
         families = (() if alone else _UNIX) + (() if alone and not spec["network"] else _NETWORK)
-        _restrict_sockets(library, families)
+        _restrict_calls(library, families)
     os.execvp(words[1], list(words[1:]))
 
 
@@ -191,9 +192,11 @@ def _restrict_files(library: Any, readable: Sequence[Sequence[str]] | None, writ
     os.close(rules)
 
 
-def _restrict_sockets(library: Any, families: Sequence[int]) -> None:
-    """Refuse sockets of other families. Some know no namespaces: those to a virtual machine's host."""
-    architecture, _, call = _MACHINES[os.uname().machine]
+def _restrict_calls(library: Any, families: Sequence[int]) -> None:
+    """Refuse sockets of other families, and the kernel's keyrings. Those to a virtual machine's host, and the
+    ring of keys that a process inherits, know no namespaces.
+    """
+    architecture, _, call, add_key = _MACHINES[os.uname().machine]
     refused, unknown, allowed = 0x00050000 | 97, 0x00050000 | 38, 0x7FFF0000
     load, equal, at_least, end = 0x20, 0x15, 0x35, 0x06
     program = [
@@ -203,8 +206,11 @@ def _restrict_sockets(library: Any, families: Sequence[int]) -> None:
         (load, 0, 0, 0),
         (at_least, 0, 1, 0x40000000),  # calls of x86-64 with short pointers
         (end, 0, 0, unknown),
-        (equal, 0, 1, _IO_URING),
-        (end, 0, 0, unknown),
+        *(
+            line
+            for number in (_IO_URING, add_key, add_key + 1, add_key + 2)
+            for line in ((equal, 0, 1, number), (end, 0, 0, unknown))
+        ),
         (equal, 1, 0, call),
         (end, 0, 0, allowed),
         (load, 0, 0, 16),
@@ -220,7 +226,8 @@ def _restrict_sockets(library: Any, families: Sequence[int]) -> None:
 def openings(facts: dict[str, Any]) -> list[str]:
     """Return what a program can do here, by the names that `isolation.PROMISES` has.
 
-    `facts` are those of the world outside: a file, a terminal, a process, and the namespace of its network.
+    `facts` are those of the world outside: a file, a socket ("" if there can be none), a terminal, a process,
+    and its namespaces by their kind, none where the system has no such thing.
     """
 
     def can_open(path: str, flags: int) -> bool:
@@ -240,27 +247,44 @@ def openings(facts: dict[str, Any]) -> list[str]:
     def has(family: int, kind: int = socket.SOCK_STREAM) -> bool:
         return can_do(lambda: socket.socket(family, kind).close())
 
-    file = facts["file"]
-    try:
-        is_apart = os.readlink("/proc/self/ns/net") != facts["network"]
-    except OSError:
-        is_apart = False
-    scoped = sys.platform == "linux" and landlock_version(ctypes.CDLL(None)) >= 6 and facts["way"] != "none"
+    def is_apart(kind: str) -> bool:
+        return kind in outside and os.readlink(f"/proc/self/ns/{kind}") != outside[kind]
+
+    def connects(family: int, kind: int, address: Any) -> bool:
+        with socket.socket(family, kind) as own:
+            return can_do(own.connect, address)
+
+    file, process, outside = facts["file"], facts["process"], facts["namespaces"]
+    is_linux = sys.platform == "linux"
+    library = ctypes.CDLL(None)
+    scoped = is_linux and landlock_version(library) >= 6 and facts["way"] != "none"
     kernel = ["/proc/sys/vm/swappiness", "/proc/sysrq-trigger", "/sys/power/state", "/sys/kernel/profiling"]
     kernel += ["/sys/kernel/mm/transparent_hugepage/enabled", "/dev/kmsg", "/dev/mem"]
     local = has(socket.AF_UNIX)
+    seen = can_open(f"/proc/{process}/stat", os.O_RDONLY) if is_linux else can_do(os.getpgid, process)
     tried = {
-        "network": has(socket.AF_INET, socket.SOCK_DGRAM) and not is_apart,
+        # Connecting a datagram's socket sends nothing. macOS refuses it, and not the socket itself.
+        "network": has(socket.AF_INET, socket.SOCK_DGRAM)
+        and connects(socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", 9))
+        and not is_apart("net"),
         "machine": has(40) or has(38, socket.SOCK_SEQPACKET),
         "writes": can_open(file, os.O_WRONLY),
         "modes": can_do(os.utime, file) or can_do(os.chmod, file, 0o600),
         "reads": can_open(file, os.O_RDONLY),
-        "sockets": local and os.path.lexists(file),
-        "abstract": local and not (is_apart or scoped),
+        "sockets": local
+        and (
+            connects(socket.AF_UNIX, socket.SOCK_STREAM, facts["socket"])
+            if facts["socket"]
+            else os.path.lexists(file)
+        ),
+        "abstract": local and is_linux and not (is_apart("net") or scoped),
+        # A sandbox of macOS that allows what it does not name allows these.
+        "services": not is_apart("ipc"),
+        "keys": is_linux and library.syscall(_MACHINES[os.uname().machine][3] + 2, 0, -3, 0) >= 0,
         "terminal": can_open("/dev/tty", os.O_WRONLY) or can_open(facts["terminal"], os.O_WRONLY),
-        "kernel": any(can_open(path, os.O_WRONLY) for path in kernel),
-        "processes": can_open(f"/proc/{facts['process']}/stat", os.O_RDONLY),
-        "signals": can_do(os.kill, facts["process"], 0),
+        "kernel": any(can_open(path, os.O_WRONLY) for path in kernel) or not (is_linux or os.geteuid()),
+        "processes": seen and not is_apart("pid"),
+        "signals": can_do(os.kill, process, 0) and not is_apart("pid"),
     }
     return [name for name, is_open in tried.items() if is_open]
 

@@ -14,10 +14,10 @@ from pathlib import Path, PurePosixPath
 from typing import Literal, TypeAlias, get_args
 
 from rig.core.calls import JsonObject
-from rig.core.documents import DocumentPart, from_json
 from rig.core.errors import RigError
 from rig.core.files import read_text, write
 from rig.core.opening import COMMAND
+from rig.plugins.documents.documents import DocumentPart, from_json
 
 CONFIG = "mcp.json"
 _PROGRAMS = (".js", ".mjs", ".cjs", ".ts", ".py", ".jar", ".rb", ".php", ".sh", ".exe", ".wasm")

@@ -17,15 +17,15 @@ from tempfile import gettempdir
 
 from rig.config.schemes import Scheme, ServerUse
 from rig.core.calls import Json, JsonObject
-from rig.core.documents import DocumentPart
 from rig.core.errors import RigError
 from rig.core.files import read_bytes, temporary_folder
 from rig.core.paths import real
+from rig.plugins.documents.documents import DocumentPart
 from rig.plugins.mcp.cassette import Cassette, redactor, restorer
 from rig.plugins.mcp.isolation import sandbox
 from rig.plugins.mcp.server_config import CONFIG, Server, read_config, remote, server_of, write_config
 from rig.plugins.mcp.server_world import Servers, ServerWorld, sha256_of_listing
-from rig.world.listing import NAME, Listing, listing_of, read_listing
+from rig.plugins.own_tools.listing import NAME, Listing, listing_of, read_listing
 from rig.world.spec import FREE_TEXT
 from rig.world.toolbox import Toolbox
 from rig.world.world import World
@@ -201,13 +201,17 @@ def _asked(servers: Servers, place: Path) -> Listing:
     return _declared(place, {name: of.tools for name, of in servers.listings.items()})
 
 
-def _declared(file: Path, listed: Mapping[str, Sequence[JsonObject]]) -> Listing:
+def _declared(file: Path, listed: Mapping[str, Sequence[Json]]) -> Listing:
     """Read the tools of servers, under names that are unique and that rig accepts."""
-    names = Counter(str(tool.get("name")) for tools in listed.values() for tool in tools)
+    every = ((server, tool) for server, of_server in listed.items() for tool in of_server)
+    names = Counter(str(tool.get("name")) for _, tool in every if isinstance(tool, dict))
     used: dict[str, int] = {}
-    tools = []
+    tools: list[Json] = []
     for server, of_server in listed.items():
         for tool in of_server:
+            if not isinstance(tool, dict):
+                tools.append(tool)  # What is no tool is left out below, and that is said.
+                continue
             own = str(tool.get("name"))
             name = _name(own if names[own] == 1 or len(listed) == 1 else f"{server}.{own}", used)
             schema = tool.get("inputSchema")
@@ -215,7 +219,7 @@ def _declared(file: Path, listed: Mapping[str, Sequence[JsonObject]]) -> Listing
                 {
                     "name": name,
                     "description": tool["description"] if isinstance(tool.get("description"), str) else "",
-                    "inputSchema": schema if isinstance(schema, dict) else {},
+                    "inputSchema": {} if schema is None else schema,
                     "annotations": tool.get("annotations"),
                     "server": server,
                     **({"tool": own} if own != name else {}),

@@ -1,6 +1,6 @@
 """Other people's formats, tables and files: a module or folder for each paper.
 
-Verbs reach them through the registry (`rig.methods.paper`).
+Verbs reach them through the registry (`rig.plugins.papers.paper`).
 """
 
 from rig.core.registry import Registry
@@ -8,6 +8,8 @@ from rig.core.registry import Registry
 REQUIRES = (
     "autode",
     "bfcl",
+    "documents",
+    "own_tools",
     "solutions",
     "tooltalk",
 )

@@ -10,12 +10,12 @@ from rig.core.errors import RigError
 from rig.core.files import files_below
 from rig.core.models import Prediction
 from rig.core.tasks import PlayedTurn, Step
-from rig.methods.paper import Paper
 from rig.plugins.bfcl.answers import Undecodable, decode, output_of
 from rig.plugins.bfcl.checker import is_calls
 from rig.plugins.bfcl.data import FORMAT_SENSITIVITY, BfclSettings, lines
 from rig.plugins.bfcl.forms import FORMS
 from rig.plugins.bfcl.method import text_of
+from rig.plugins.papers.paper import Paper
 
 
 def _turns(result: Any, count: int) -> dict[int, PlayedTurn]:

@@ -11,12 +11,21 @@ import regex
 
 from rig.core.budget import PLAIN
 from rig.core.calls import Json, JsonObject
-from rig.core.documents import DocumentPart, Foreign, Many, from_json, lines_of, parsed, read, to_yaml
 from rig.core.errors import RigError
 from rig.core.files import filling, write
-from rig.methods.paper import Converted, Paper
+from rig.plugins.documents.documents import (
+    DocumentPart,
+    Foreign,
+    Many,
+    from_json,
+    lines_of,
+    parsed,
+    read,
+    to_yaml,
+)
+from rig.plugins.own_tools.listing import listing_of
+from rig.plugins.papers.paper import Converted, Paper
 from rig.plugins.tooltalk.written import read_written
-from rig.world.listing import listing_of
 
 REPLACING_S = 1.0
 """The seconds that a rule may take for one text."""

@@ -21,9 +21,9 @@ from rig.core.calls import Call, ExecutedCall, Json, JsonObject, Outcome
 from rig.core.errors import ErrorKind, RigError
 from rig.core.metrics import TASKS, UNCLEAR
 from rig.core.models import Prediction
-from rig.core.tables import ArmScore, Row, Table
 from rig.core.tasks import PlayedTurn, Step
-from rig.methods.paper import Paper
+from rig.plugins.papers.grids import ArmScore, Row, Table
+from rig.plugins.papers.paper import Paper
 from rig.plugins.tooltalk.conversations import Conversation, load_conversation
 from rig.plugins.tooltalk.scoring import DECLARATION, ErrorType, name_callers
 from rig.world.toolbox import Toolbox

@@ -145,10 +145,10 @@ class Worker:
 
     def prepare(
         self, opening: Request, slots: int | None, before: Mapping[str, Json] | None
-    ) -> tuple[dict[str, Json], int, bool]:
-        """Prepare the model. Return its fingerprint, its number of slots, and whether it uses siblings."""
+    ) -> tuple[dict[str, Json], int]:
+        """Prepare the model. Return its fingerprint and its number of slots."""
         self._model.prepare(opening, slots, before)
-        return dict(self._model.fingerprint), self._model.slots, self._model.uses_siblings
+        return dict(self._model.fingerprint), self._model.slots
 
     def obstacle(self, opening: Request) -> str | None:
         """Return why no prompt that begins like this can be answered; None if it can."""

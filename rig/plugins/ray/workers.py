@@ -56,7 +56,6 @@ class Workers(Model):
     name = ""
     fingerprint: Mapping[str, Json] = {}
     slots = 1
-    uses_siblings = False
 
     def __init__(self, cluster: RayCluster, notify: Notify) -> None:
         self._cluster = cluster
@@ -77,8 +76,7 @@ class Workers(Model):
         """Prepare all actors in the same way: the first decides what is left open."""
         self._opening = opening
         first, *others = [worker.actor for worker in self._workers] or self._actors
-        prepared = self._ask(first, "prepare", opening, slots, before)
-        self.fingerprint, self._slots_each, self.uses_siblings = prepared
+        self.fingerprint, self._slots_each = self._ask(first, "prepare", opening, slots, before)
         self._workers = [_Worker(first), *self._alike(others)]
         for _ in range(len(others) + 1 - len(self._workers)):
             self._notify(f"{self.name}: an actor on another machine would answer differently; left out")

@@ -15,8 +15,9 @@ from rig.running.control import Control
 
 if TYPE_CHECKING:
     from rig.core.events import Emit, Where
+    from rig.plugins.replay.follower import Follower, TurnEntry
     from rig.plugins.replay.moments import Moment, StoredEvents
-    from rig.store import Cell, Follower, StoredRun, TurnEntry
+    from rig.store import Cell, StoredRun
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, math.inf)
 """Multiples of the original speed. The last shows every turn whole, without the pieces of its text."""
@@ -198,8 +199,8 @@ class Player(Control):
 
     def play(self, emit: Emit) -> StoredRun:
         """Play to the end, or until stopped; return the stored run. Raises RigError and StoreError."""
+        from rig.plugins.replay.follower import Follower
         from rig.running.control import Stopped
-        from rig.store import Follower
 
         with Follower.follow(self.store, self.run) as follower:
             while True:

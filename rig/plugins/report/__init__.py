@@ -3,7 +3,10 @@
 from rig.core.registry import Registry
 
 REQUIRES = (
+    "documents",
     "llama",
+    "papers",
+    "ranking",
     "text",
 )
 

@@ -16,10 +16,10 @@ from rig.compare.arms import ComparisonOptions, choose
 from rig.compare.compare import compare_chosen
 from rig.compare.findings import ArmPair, ArmResult, Comparison
 from rig.core.calls import Json, JsonObject
-from rig.core.documents import to_yaml
 from rig.core.errors import RigError, counted
 from rig.core.files import json_text
 from rig.core.metrics import UNPLAYED, Counts, Metric
+from rig.plugins.documents.documents import to_yaml
 from rig.plugins.llama.files.registry import entry_of
 from rig.plugins.report import plots
 from rig.plugins.report.card_check import DIGEST, FORMAT, OF_METRIC, VERSION, digest_of, tasks_digest

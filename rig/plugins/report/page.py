@@ -19,11 +19,12 @@ from rig.compare.groups import WHAT, Share
 from rig.compare.recommendation import file_bytes
 from rig.core.errors import counted
 from rig.core.metrics import UNPLAYED
+from rig.plugins.ranking.tables import cell_text
 from rig.plugins.report import plots
 from rig.plugins.report.material import Material, conversation_views
 from rig.show import compare, signs
 from rig.show.card import decision, difference_span, entries_of, short_labels, verdict_span
-from rig.show.compare import cell_text, estimate, flips_with_turns, how_often, titled
+from rig.show.compare import estimate, flips_with_turns, how_often, titled
 from rig.show.summary import contention_notes, cost_rows
 from rig.show.table import short_names
 from rig.show.texts import file_size, printable

@@ -8,10 +8,11 @@ from rig.compare.groups import WHAT
 from rig.core.calls import JsonObject
 from rig.core.files import csv_line, json_text
 from rig.core.metrics import TASKS
+from rig.plugins.ranking.tables import tables_markdown
 from rig.plugins.report.material import FORMATS, Format, Material, gather
 from rig.plugins.report.page import page
 from rig.show import compare, table
-from rig.show.compare import curve_line, flips_with_turns, how_often, tables_markdown
+from rig.show.compare import curve_line, flips_with_turns, how_often
 from rig.show.summary import cost_rows
 from rig.show.table import Row, inert, one_line
 from rig.show.texts import cut_json

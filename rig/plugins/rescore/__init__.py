@@ -4,7 +4,8 @@ from rig.core.registry import Registry
 
 REQUIRES = (
     "llama",
-    "solutions",
+    "matching",
+    "papers",
     "text",
 )
 
@@ -16,6 +17,11 @@ def register(registry: Registry) -> None:
         "rig.plugins.rescore.verb:command",
         does="Score stored predictions again, without a model.",
         group="Results",
+    )
+    registry.views.later(
+        "show --diff",
+        "rig.plugins.rescore.verb:show_effects",
+        help="Below each call of CONVERSATION, show what it changed in the world.",
     )
     registry.verbs.later(
         "adjudicate",

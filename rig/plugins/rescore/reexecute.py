@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from rig.core.calls import ExecutedCall, Json, JsonObject, StepPlace
-from rig.core.errors import RigError
+from rig.core.errors import RigError, counted
 from rig.core.tasks import PlayedTurn, Task, turn_number
 from rig.methods.base import Setup
+from rig.plugins.matching import worlds
+from rig.plugins.matching.worlds import Effect, Effects, RecordChange
 from rig.plugins.rescore.setups import setup_of
+from rig.show.texts import clip, clip_json
+from rig.show.transcript import LONGEST, StepNotes
 from rig.store import StoredRun, Transcript
-from rig.world.diff import Effect as Effect
-from rig.world.diff import Effects as Effects
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ def effects(task: Task, played: Mapping[int, PlayedTurn], setup: Setup) -> Itera
     for again, began in reexecute(task, played, setup):
         before = world if again.turn == last else began
         world, last = setup.simulator.snapshot(), again.turn
-        yield Effect(again.turn, again.step, setup.simulator.diff(before, world), again.differs)
+        yield Effect(again.turn, again.step, worlds.diff(setup.simulator, before, world), again.differs)
 
 
 def effects_of(run: StoredRun, transcript: Transcript) -> Effects:
@@ -106,3 +108,38 @@ def _differ(recorded: ExecutedCall, executed: ExecutedCall, truths: Sequence[Exe
 def _canonical(response: Json) -> str:
     """Return a text that is equal for equal JSON; Python's == confuses true with 1, and NaN is not NaN."""
     return json.dumps(response, sort_keys=True)
+
+
+def notes_on(run: StoredRun, transcript: Transcript) -> StepNotes:
+    """Return the effects of a stored task's calls as notes on its steps. Raises RigError as `effects_of`."""
+    effects = effects_of(run, transcript)
+    caution = "the world is not the one this run was made in; --diff shows the present one"
+    return StepNotes(
+        {place: effect_lines(effect) for place, effect in effects.by_call.items()},
+        {place: {"effect": effect.as_json()} for place, effect in effects.by_call.items()},
+        caution if effects.other_world else "",
+    )
+
+
+def effect_lines(effect: Effect) -> list[str]:
+    """Return what a call did to the world, a line for each record, without the simulator's internal state."""
+    lines = [_record(change) for change in effect.diff.changes if not change.is_bookkeeping]
+    if effect.diff.omitted:
+        lines.append(f"and {counted(effect.diff.omitted, 'more record')}")
+    if effect.differs:
+        lines.append("executed again, this call gives a different response from the stored one")
+    return [f"world: {line}" for line in lines or ["no record changed"]]
+
+
+def _record(change: RecordChange) -> str:
+    parts = (value for _, value in change.key)
+    key = " ".join(clip(part, LONGEST).line if isinstance(part, str) else _value(part) for part in parts)
+    columns = []
+    for column in change.columns:
+        values = (_value(value) for value in (column.before, column.after) if value is not None)
+        columns.append(f"{column.name} {' -> '.join(values)}")
+    return f"{change.kind} {change.table} {key}: {'; '.join(columns) or 'the record'}"
+
+
+def _value(value: Json) -> str:
+    return clip_json(value, LONGEST).line

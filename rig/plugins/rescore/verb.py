@@ -99,7 +99,8 @@ class ScoredGroup:
     def add(self, scored: Scored) -> None:
         """Add a conversation."""
         from rig.plugins.rescore.reexecute import reexecute
-        from rig.show.steps import ended, errors_of
+        from rig.show.steps import ended
+        from rig.show.story import errors_of
 
         counts, declaration = scored.score.counts, self.declaration
         self.counts = total((self.counts, counts))
@@ -398,3 +399,27 @@ def load_one(name: str) -> Model:
 
 def _overrules(count: int) -> str:
     return f"; {count} contradict an earlier answer: the last one counts" if count else ""
+
+
+def show_effects(
+    *,
+    run: str,
+    conversation: str | None,
+    runs: Path,
+    arms: tuple[str, ...],
+    graded_by: str,
+    as_json: bool,
+    **others: object,
+) -> None:
+    """Show a conversation with what each call changed in the world."""
+    from rig.cli.runs import print_conversation
+    from rig.plugins.rescore.reexecute import notes_on
+    from rig.store import Runs
+
+    if conversation is None:
+        raise RigError("--diff needs a conversation; name it after the run")
+    if others["by"] is not None:
+        raise RigError("--by shows a whole run; leave out --diff and the conversation")
+    with Runs.open(runs, graded_by) as stored:
+        found = stored.get(run)
+        print_conversation(stored, found, conversation, arms, as_json=as_json, notes_on=notes_on)

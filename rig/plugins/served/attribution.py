@@ -23,8 +23,7 @@ from rig.core.errors import SERVER, ErrorKind
 from rig.core.models import LEAKED, Model, Prediction, Request
 from rig.plugins.llama.core.llama import Chunk, DecodeError
 from rig.plugins.llama.core.template import TemplateError
-from rig.plugins.llama.decoding.cache import common
-from rig.plugins.llama.decoding.drafting import read_prompt
+from rig.plugins.llama.decoding.cache import common, read_prompt
 from rig.plugins.llama.engine import LlamaCppModel
 from rig.plugins.llama.formats.base import Reading
 from rig.plugins.llama.formats.salvage import AnswerError, read_answer

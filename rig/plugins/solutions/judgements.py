@@ -15,9 +15,9 @@ from typing import Annotated, Literal, NamedTuple, TypeAlias
 from pydantic import Field
 
 from rig.core.calls import Json, JsonObject
-from rig.core.documents import Count, Foreign, Many, parsed
 from rig.core.errors import RigError
 from rig.core.tasks import ExpectedTurn, Task
+from rig.plugins.documents.documents import Count, Foreign, Many, parsed
 from rig.plugins.solutions.rules import VoteRules
 from rig.plugins.solutions.solution import Node, Solution
 

@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from rig.core.budget import parse_json
 from rig.core.calls import ExecutedCall, Json, JsonObject
 from rig.core.models import ToolDoc
-from rig.core.tasks import PlayedTurn, Step, Task
+from rig.core.tasks import PlayedTurn, SearchPath, Step, Task
 
 FINISH = "Finish"
 """The function that ends a solution."""
@@ -411,3 +411,12 @@ def _finished(nodes: list[Node], turns: Sequence[PlayedTurn], is_search: bool) -
     final = as_text({"return_type": GIVE_ANSWER, "final_answer": words})
     kept = nodes[:-1] if call is None else nodes
     return [*kept, tool_node(FINISH, final, "")], final
+
+
+def search_path(steps: Sequence[Step]) -> SearchPath:
+    """Return steps that lead to the end of a search, with whether the last gives an answer that counts."""
+    call, executed = (steps[-1].prediction.call, steps[-1].executed) if steps else (None, None)
+    arguments = call.arguments if call is not None and call.name == FINISH else None
+    is_refused = executed is not None and executed.exception is not None
+    gives = isinstance(arguments, dict) and arguments.get("return_type") == GIVE_ANSWER
+    return SearchPath(steps, gives and not is_refused)

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from rig.core.calls import Json
 from rig.core.errors import RigError
+from rig.plugins.own_tools.listing import read_listing
 from rig.plugins.stress.dial import Dial, Presentation
 from rig.plugins.tooltalk_tools import TOOLTALK
-from rig.world.listing import read_listing
 from rig.world.spec import Match, Tool
 from rig.world.toolbox import Toolbox
 

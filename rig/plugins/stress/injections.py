@@ -19,12 +19,11 @@ from typing import Any
 
 from rig.core import times
 from rig.core.budget import parse_json
-from rig.core.calls import Call, ExecutedCall, Json, JsonObject, Outcome, without_token
+from rig.core.calls import Call, ExecutedCall, Json, JsonObject, Outcome, leaves, without_token
 from rig.core.errors import RigError
 from rig.core.metrics import Counts, Metric
 from rig.core.tasks import PlayedTurn
 from rig.plugins.stress.dial import Dial, Presentation
-from rig.scoring.seen import leaves
 from rig.world.spec import Tool
 from rig.world.toolbox import Toolbox
 

@@ -2,8 +2,8 @@
 
 Which calls fail is drawn from the seed, the task, the turn and the step. A call that failed in a turn does
 not fail there again, and it never reaches the world, so that the ground truth can always be reached. A failed
-call counts for nothing (`rig.scoring.matching`). The metric `handled` is how often the model then calls the
-tool again, or tells the user.
+call counts for nothing (`rig.plugins.matching.matching`). The metric `handled` is how often the model then
+calls the tool again, or tells the user.
 """
 
 import re

@@ -6,11 +6,10 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from rig.core.calls import Json, JsonObject
+from rig.core.calls import Json, JsonObject, leaves
 from rig.core.errors import RigError
 from rig.core.models import ToolDoc
 from rig.plugins.stress.dial import Dial, Presentation
-from rig.scoring.seen import leaves
 from rig.world.toolbox import Toolbox
 
 _WORD = re.compile(r"[^\W\d_]{4,}")

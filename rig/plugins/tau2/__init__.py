@@ -2,6 +2,12 @@
 
 from rig.core.registry import Registry
 
+REQUIRES = (
+    "defects",
+    "documents",
+    "own_tools",
+)
+
 
 def register(registry: Registry) -> None:
     """Offer the method (`rig.core.registry`)."""

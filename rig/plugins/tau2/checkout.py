@@ -18,13 +18,14 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from rig.core.budget import parse_toml
 from rig.core.calls import JsonObject
-from rig.core.documents import DocumentPart
 from rig.core.errors import RigError
 from rig.core.files import read_bytes
 from rig.core.models import ToolDoc
 from rig.core.paths import real
-from rig.world.functions import LIMIT_S, LONGEST, Overdue, in_time, place_of, standing_in
-from rig.world.parameters import ParameterReader
+from rig.plugins.documents.documents import DocumentPart
+from rig.plugins.own_tools.code import LIMIT_S, Overdue, in_time, place_of, standing_in
+from rig.plugins.own_tools.functions import LONGEST
+from rig.plugins.own_tools.parameters import ParameterReader
 
 Owner: TypeAlias = Literal["assistant", "user"]
 """The owner of tools, a database or an assertion: the agent, or the user with a phone."""

@@ -8,12 +8,12 @@ from typing import Any, Literal
 from pydantic import Field
 
 from rig.core.calls import Call, ExecutedCall, Json, JsonObject, Outcome
-from rig.core.documents import Foreign, Many, parsed
 from rig.core.errors import RigError
 from rig.core.files import read_json
 from rig.core.tasks import ExpectedTurn
 from rig.methods.base import Loaded
-from rig.methods.defects import PublicTask
+from rig.plugins.defects.defects import PublicTask
+from rig.plugins.documents.documents import Foreign, Many, parsed
 from rig.plugins.tau2.checkout import SOLO, USER_ALONE, Domain, Owner, TicketWorld
 
 DONE = "done"

@@ -18,17 +18,17 @@ from rig.core.calls import Call, CallPlace, Doubt, ExecutedCall, Json, JsonObjec
 from rig.core.errors import RigError
 from rig.core.metrics import TASKS, Counts, Declaration, Metric, NamedCount, Part, Score
 from rig.core.models import CallMessage, Prediction, Request
-from rig.core.tasks import ASSISTANT, PlayedTurn, Step
+from rig.core.tasks import ASSISTANT, PlayedTurn, SearchPath, Step
 from rig.methods.base import Checked, Grading, Method, Option, Setup
 from rig.methods.scripted import called
+from rig.plugins.matching import worlds
+from rig.plugins.matching.worlds import RecordChange
 from rig.plugins.solutions.setup import SolutionSetup
-from rig.plugins.solutions.solution import FINISH, GIVE_ANSWER, Searched
+from rig.plugins.solutions.solution import FINISH, GIVE_ANSWER, Searched, search_path
 from rig.plugins.tooleval import queries
 from rig.plugins.tooleval.episode import Search, calls_of, path_of, replayed
 from rig.plugins.tooleval.queries import Query, ToolEvalSettings, Tools, names, offered, opening, plain
-from rig.world.diff import RecordChange
-from rig.world.folder import find_toolbox
-from rig.world.toolbox import Simulator, Toolbox
+from rig.world.toolbox import Simulator, Toolbox, find_toolbox
 from rig.world.world import Snapshot
 
 VERSION = "1"
@@ -170,6 +170,9 @@ class ToolEval(Method):
         world = values["world"]
         return ToolEvalSetup(self, self.settings(values), None if world is None else Path(world))
 
+    def path(self, task: Query, turns: Sequence[PlayedTurn], settings: ToolEvalSettings) -> SearchPath:
+        return search_path(path_of(replayed(settings, turns), turns))
+
 
 class ToolEvalSetup(SolutionSetup, Setup):
     """The setup for searches: a world for each slot, and one for judging answers."""
@@ -203,9 +206,6 @@ class ToolEvalSetup(SolutionSetup, Setup):
     def check(self, task: Query, settings: ToolEvalSettings) -> None:
         offered(task, settings)
         self._opened.start(*task.start)
-
-    def path(self, task: Query, turns: Sequence[PlayedTurn], settings: ToolEvalSettings) -> Sequence[Step]:
-        return path_of(replayed(settings, turns), turns)
 
     def searched(self, task: Query, turns: Sequence[PlayedTurn], settings: ToolEvalSettings) -> Searched:
         strategy, result = settings.strategy, replayed(settings, turns)
@@ -289,7 +289,7 @@ class ToolEvalSetup(SolutionSetup, Setup):
 
     def _records(self, before: Snapshot) -> Counter[Change]:
         """Return the changes of records since a snapshot."""
-        difference = self._judging.diff(before, self._judging.snapshot())
+        difference = worlds.diff(self._judging, before, self._judging.snapshot())
         return Counter(_change(change) for change in difference.changes if not change.is_bookkeeping)
 
 

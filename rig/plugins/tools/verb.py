@@ -10,16 +10,16 @@ import click
 
 from rig.cli.options import AS_JSON
 from rig.cli.output import print_json, print_table, say
-from rig.cli.suites import check_place
 from rig.cli.verbs import Verbs, argument, option, verb
 from rig.core import registry
 from rig.core.calls import JsonObject
 from rig.core.errors import RigError, counted
 from rig.core.opening import COMMAND
+from rig.plugins.tools.suites_verb import check_place
 from rig.show.table import one_line
 
 if TYPE_CHECKING:
-    from rig.world.listing import ToolDeclaration
+    from rig.plugins.own_tools.listing import ToolDeclaration
     from rig.world.spec import Tool
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
@@ -45,7 +45,7 @@ def list_tools(
     rig runs the code in DIR, and starts the server of mcp:COMMAND.
     """
     from rig.config.schemes import ServerUse
-    from rig.world.folder import find_toolbox
+    from rig.world.toolbox import find_toolbox
 
     use = ServerUse("live", server_network)
     boxes = [find_toolbox(name, use) for name in toolboxes or registry.registered().toolboxes]
@@ -89,7 +89,8 @@ def tool_info(
     from rig.plugins.llama.formats.base import declarations_in_words
     from rig.plugins.mcp.isolation import confinement
     from rig.plugins.mcp.servers import servers_of
-    from rig.world.folder import files_of, find_toolbox, holds_code, holds_toolbox
+    from rig.plugins.own_tools.folder import files_of, holds_code, holds_toolbox
+    from rig.world.toolbox import find_toolbox
 
     box = find_toolbox(toolbox, ServerUse("live", server_network))
     docs = box.docs(tools or None)
@@ -125,8 +126,9 @@ def check_tools(toolbox: str = argument("NAME|DIR")) -> int:
     also makes the calls of its conversations.
     """
     from rig.plugins.llama.grammar.schema import narrow
-    from rig.world.folder import LISTING, find_toolbox
-    from rig.world.listing import read_listing
+    from rig.plugins.own_tools.folder import LISTING
+    from rig.plugins.own_tools.listing import read_listing
+    from rig.world.toolbox import find_toolbox
 
     box, place = find_toolbox(toolbox), Path(toolbox)
     where = f"{place}: " if place.exists() else ""
@@ -166,8 +168,8 @@ def import_(
     """
     from rig.config.schemes import ServerUse
     from rig.plugins.mcp.servers import imported
-    from rig.world.folder import LISTING
-    from rig.world.listing import UNSAID, Listing, read_listing, write_listing
+    from rig.plugins.own_tools.folder import LISTING
+    from rig.plugins.own_tools.listing import UNSAID, Listing, read_listing, write_listing
 
     tools: list[ToolDeclaration] = []
     if file.startswith(COMMAND):
@@ -215,7 +217,7 @@ def record(
     from rig.config.schemes import ServerUse
     from rig.plugins.mcp.cassette import from_log
     from rig.plugins.mcp.servers import CASSETTE, record_into, servers_of
-    from rig.world.folder import find_toolbox
+    from rig.world.toolbox import find_toolbox
 
     use = ServerUse("live", server_network, redact)
     box = find_toolbox(str(folder), use)

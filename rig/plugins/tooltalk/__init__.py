@@ -3,7 +3,10 @@
 from rig.core.registry import Registry
 
 REQUIRES = (
+    "documents",
+    "matching",
     "mcp",
+    "own_tools",
     "stress",
     "text",
     "tooltalk_tools",

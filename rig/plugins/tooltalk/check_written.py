@@ -16,21 +16,21 @@ import yaml  # type: ignore[import-untyped]
 
 from rig.core.budget import LARGEST_YAML, Budget, parse_json
 from rig.core.calls import Call, ExecutedCall, Json, JsonObject
-from rig.core.documents import YAML_ENDINGS, Lines, from_json, from_yaml, read
 from rig.core.errors import RigError
 from rig.core.files import read_text, write
 from rig.core.tasks import turn_number
 from rig.methods.base import Checked
+from rig.plugins.documents.documents import YAML_ENDINGS, Lines, from_json, from_yaml, read
+from rig.plugins.matching import reasons, worlds
+from rig.plugins.matching.worlds import differences
 from rig.plugins.mcp.server_world import Servers
 from rig.plugins.mcp.servers import servers_of
+from rig.plugins.own_tools.functions import Function
 from rig.plugins.tooltalk.check import replayed_calls
 from rig.plugins.tooltalk.conversations import Conversation, files_of, is_in_tooltalks_shape, load_file
 from rig.plugins.tooltalk.scoring import unmet
 from rig.plugins.tooltalk.setup import replay
 from rig.plugins.tooltalk.written import call_parts, conversation_parts, turn_parts
-from rig.scoring import reasons
-from rig.world.diff import differences
-from rig.world.functions import Function
 from rig.world.schemas import is_refusal, misformed, refused
 from rig.world.toolbox import Simulator, Toolbox
 
@@ -170,7 +170,7 @@ def _differing(
                     f' {route.server} in mcp.json: "restart": "replay", if it keeps this in memory, or'
                     f' "volatile": {{"{route.tool}": ["{pointer}"]}}, if it does not matter)'
                 )
-    for line in simulator.compare(simulator.snapshot(), again.snapshot()).lines:
+    for line in worlds.compare(simulator, simulator.snapshot(), again.snapshot()).lines:
         where = places[-1] if places else conversation.name
         yield f'{where}: ends otherwise the second time: {line} ("ignore" in mcp.json leaves files out)'
 

@@ -16,15 +16,15 @@ from pydantic import BaseModel, Field
 
 from rig.core import times
 from rig.core.calls import Call, CallPlace, Json, JsonObject, Outcome
-from rig.core.documents import ENDINGS, parsed
 from rig.core.errors import RigError
 from rig.core.files import beginning, read_json
 from rig.core.paths import real
 from rig.core.tasks import ExpectedTurn, Task, require_unique
+from rig.plugins.documents.documents import ENDINGS, parsed
+from rig.plugins.matching.matching import Terms
+from rig.plugins.own_tools.folder import holds_toolbox
 from rig.plugins.tooltalk.written import Expected, parse_expected, read_written
-from rig.scoring.matching import Terms
 from rig.world import rules
-from rig.world.folder import holds_toolbox
 from rig.world.rules import TrueCall
 
 OWN = "conversations"

@@ -2,7 +2,7 @@
 
 ToolTalk's own three types (`rig.plugins.tooltalk.scoring`) say whether planning or invocation failed. These
 say which call, which argument, what was expected and what came instead, and whether a value was made up
-(`rig.scoring.seen`).
+(`rig.plugins.matching.seen`).
 """
 
 import re
@@ -13,9 +13,10 @@ from typing import TypeAlias
 
 from rig.core.calls import CallPlace, Difference, ExecutedCall, Fault, FaultKind, Json, Verdict
 from rig.core.tasks import turn_number
+from rig.plugins.matching import reasons
+from rig.plugins.matching.matching import Matching
+from rig.plugins.matching.seen import Seen
 from rig.plugins.tooltalk.conversations import Conversation
-from rig.scoring import Matching, reasons
-from rig.scoring.seen import Seen
 from rig.world.schemas import SchemaFault, schema_faults
 from rig.world.spec import Tool
 from rig.world.toolbox import is_declared

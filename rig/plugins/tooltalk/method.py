@@ -22,6 +22,8 @@ from rig.core.models import Message, Prediction, ReplyMessage, Request, UserMess
 from rig.core.tasks import ASSISTANT, PlayedTurn, Step
 from rig.methods.base import Checked, Method, Option
 from rig.methods.episode import Asking, Episode
+from rig.plugins.matching.matching import Matching
+from rig.plugins.own_tools.folder import holds_code, holds_toolbox
 from rig.plugins.stress import dial as dials
 from rig.plugins.stress.dial import Attempt, Presentation, Stress
 from rig.plugins.tooltalk import conversations, scoring
@@ -30,9 +32,7 @@ from rig.plugins.tooltalk.prompt import ToolTalkSettings, begun, call_message, o
 from rig.plugins.tooltalk.setup import ToolTalkSetup, WorldSetup, decisive, replay
 from rig.plugins.tooltalk_tools import TOOLTALK
 from rig.plugins.tooltalk_tools.registry import open_world
-from rig.scoring import Matching
-from rig.world.folder import find_toolbox, holds_code, holds_toolbox
-from rig.world.toolbox import Toolbox, is_declared
+from rig.world.toolbox import Toolbox, find_toolbox, is_declared
 from rig.world.world import Snapshots
 
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from rig.core.documents import YAML_ENDINGS
 from rig.core.errors import RigError
 from rig.core.files import read_text
+from rig.plugins.documents.documents import YAML_ENDINGS
 from rig.plugins.tooltalk.conversations import (
     MAX_FILE_BYTES,
     Conversation,

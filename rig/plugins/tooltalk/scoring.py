@@ -15,11 +15,12 @@ from enum import StrEnum
 from rig.core.calls import CallPlace, Doubt, ExecutedCall, Fault, FaultKind, Verdict
 from rig.core.metrics import Counts, Declaration, Metric, NamedCount, Part, Score
 from rig.core.tasks import PlayedTurn
+from rig.plugins.matching import worlds
+from rig.plugins.matching.matching import Grader, Matching
 from rig.plugins.mcp.cassette import NOT_RECORDED
 from rig.plugins.tooltalk.conversations import Conversation, User
 from rig.plugins.tooltalk.faults import Acted, Truths, find_faults
 from rig.plugins.tooltalk.written import Expected
-from rig.scoring import Grader, Matching
 from rig.world.rules import is_optional
 from rig.world.toolbox import Simulator, Toolbox, is_declared
 from rig.world.world import Snapshot
@@ -257,5 +258,5 @@ def _counts(conversation: Conversation, matching: Matching, grader: Grader) -> C
 def unmet(expected: Expected, simulator: Simulator, true_end: Snapshot) -> tuple[str, ...]:
     """Return a line on everything that does not hold at the end of a turn, in the simulator's world."""
     if expected is None:
-        return simulator.compare(true_end, simulator.snapshot()).lines
+        return worlds.compare(simulator, true_end, simulator.snapshot()).lines
     return tuple(filter(None, (expectation.unmet(simulator) for expectation in expected)))

@@ -13,6 +13,7 @@ from rig.core.errors import RigError
 from rig.core.metrics import Score
 from rig.core.tasks import PlayedTurn
 from rig.methods.base import Grading, Method, Setup
+from rig.plugins.matching.matching import Grader, Terms
 from rig.plugins.mcp.cassette import NOT_RECORDED
 from rig.plugins.stress.dial import Presentation, offering
 from rig.plugins.tooltalk.conversations import Conversation, Turn
@@ -20,12 +21,10 @@ from rig.plugins.tooltalk.faults import Truths
 from rig.plugins.tooltalk.prompt import ToolTalkSettings, presented
 from rig.plugins.tooltalk.scoring import judge, name_truths, unmet
 from rig.plugins.tooltalk_tools import TOOLTALK
-from rig.scoring import Adjudicated, Grader, NamedMeasure, read_answers
+from rig.scoring import Adjudicated, NamedMeasure, read_answers
 from rig.scoring import load as load_similarity
-from rig.scoring.matching import Terms
-from rig.world.folder import find_toolbox
 from rig.world.rules import TrueCall
-from rig.world.toolbox import Simulator, Toolbox
+from rig.world.toolbox import Simulator, Toolbox, find_toolbox
 from rig.world.world import Snapshot, World
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rig.core.calls import SIGNED_IN, Call, Json, JsonObject
-from rig.core.documents import DocumentPart, read
 from rig.core.errors import RigError
-from rig.scoring import reasons
+from rig.plugins.documents.documents import DocumentPart, read
+from rig.plugins.matching import reasons
 from rig.world import rules
 from rig.world.rules import Rule
 from rig.world.toolbox import Simulator

@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 from rig.core.registry import Registry
 
+REQUIRES = ("documents",)
+
 if TYPE_CHECKING:
     from rig.plugins.tooltalk_tools.registry import TOOLTALK
 

@@ -18,11 +18,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
 from rig.core import times
 from rig.core.budget import parse_json
 from rig.core.calls import Json, JsonObject
-from rig.core.documents import adapter, parsed
 from rig.core.errors import RigError
 from rig.core.files import put_in_place, read_text, temporary_path
 from rig.core.paths import WORLD_DATABASE, WORLD_SEED
 from rig.core.sqlite_import import Database
+from rig.plugins.documents.documents import adapter, parsed
 from rig.plugins.tooltalk_tools.world import LAYOUTS, Accounts, Records, World
 
 MAX_FILE_BYTES = 64 * 1024 * 1024

@@ -6,6 +6,7 @@ REQUIRES = (
     "llama",
     "report",
     "screen",
+    "strategies",
 )
 
 

@@ -1,7 +1,6 @@
 """Tiny models answer in the forms of their templates, from the prompt to the prediction."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ from rig.core.models import (
     Prediction,
     ReplyMessage,
     Request,
-    Sibling,
     StepKey,
     ToolDoc,
     UserMessage,
@@ -117,29 +115,6 @@ def test_every_template_runs_and_a_finished_call_is_valid(
                 assert call.name in ("AddAlarm", "LogoutUser")
                 assert len(call.arguments.get("time", "")) <= 6
             assert prediction.calls or prediction.error
-
-
-@pytest.mark.parametrize("choice", ["auto", "required"])
-@pytest.mark.parametrize("name", ["json in tags", "opened thinking", "a message for each part"])
-def test_drafts_keep_to_lazy_grammars_and_change_no_answer(
-    run: Callable[..., LlamaCppModel], name: str, choice: str
-) -> None:
-    """Words, thoughts that are closed for the model, and calls, each with itself as the sibling."""
-    given = {"marks": marks_of(known(name).native), "tool_choice": choice, "thinking_tokens": 9}
-    plain, drafting = run(OWN[name], **given), run(OWN[name], draft="sibling", **given)
-    for step, messages in enumerate((HISTORY[:1], HISTORY)):
-        request = ask(*messages, step=step)
-        truth, _ = answered(plain, request)
-        certain = Sibling(truth.raw, truth.token_ids, (0.0,) * len(truth.token_ids))
-        got, pieces = answered(drafting, replace(request, sibling=certain))
-        assert (got.raw, got.token_ids, got.reasoning, got.error) == (
-            truth.raw,
-            truth.token_ids,
-            truth.reasoning,
-            truth.error,
-        )
-        assert "".join(piece.text for piece in pieces) == got.raw.removesuffix("\ufffd")
-        assert got.usage.accepted_tokens > 0
 
 
 def test_thoughts_end_with_their_budget_and_are_counted_apart(run: Callable[..., LlamaCppModel]) -> None:

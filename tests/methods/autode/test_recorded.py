@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 import upstream_autode as upstream
 
-from rig.compare.leaderboard import published
 from rig.plugins.autode import checkout
 from rig.plugins.autode.method import AutoDE
 from rig.plugins.autode.scenarios import Scenario, Utterance
@@ -15,6 +14,7 @@ from rig.plugins.autode.talk import AutoDeSettings, Mode, Talk
 from rig.plugins.papers import autode as recorded
 from rig.plugins.papers.autode import PAPER as FILES
 from rig.plugins.papers.autode import turns
+from rig.plugins.ranking.leaderboard import published
 from rig.plugins.rescore.stored import import_run
 from rig.store import Runs
 

@@ -11,11 +11,11 @@ from public_data import public
 from rig.core.calls import FaultKind
 from rig.core.errors import RigError
 from rig.core.models import ToolDoc
-from rig.methods.defects import defects
 from rig.plugins.bfcl import data
 from rig.plugins.bfcl.answers import Undecodable, decode
 from rig.plugins.bfcl.data import BfclSettings, SingleTurnEntry, tools_of
 from rig.plugins.bfcl.method import score_output
+from rig.plugins.defects.defects import defects
 from rig.plugins.llama.grammar.schema import narrow
 from rig.plugins.papers.bfcl import answered
 

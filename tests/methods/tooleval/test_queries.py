@@ -200,7 +200,7 @@ def test_a_search_is_a_solution_with_the_path_alone(queries: dict[str, Query]) -
     query = queries["later-alarm"]
     gave_up = finish("", "give_up_and_restart")
     episode = work(query, setup, scripted(gave_up, *MOVED, finish("Done.")))
-    path = setup.path(query, episode.played, setup.settings)
+    path = ToolEval().path(query, episode.played, setup.settings).steps
     tools = ToolEval().opening(query, setup.settings, "assistant").tools
     solution = solution_of(query, episode.played, tools, "assistant", Strategy.parse("cot@2").method, path)
     assert [node.call.name for node in solution.steps if node.call] == ["DeleteAlarm", "AddAlarm", "Finish"]
@@ -319,7 +319,7 @@ def test_check_says_what_is_wrong(tmp_path: Path, more: dict[str, Any], fault: s
 def test_settings_that_cannot_be_are_one_line(rig: Rig) -> None:
     for arguments, fault in (
         (("--set", "search=bfs"), "--set search=bfs: choose from cot@N"),
-        (("--set", "offer=some"), "offer=some: choose from: plugins, all"),
+        (("--set", "offer=some"), "offer=some: takes one of plugins, all"),
         (("--docs", "names"), "--docs has no effect on the method tooleval"),
     ):
         done = rig("run", "oracle", "--suite", "queries", *arguments)

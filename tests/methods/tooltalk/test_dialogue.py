@@ -18,13 +18,13 @@ from rig.core.metrics import Counts
 from rig.core.models import CallMessage, Prediction, ReplyMessage, Request, UserMessage
 from rig.core.tasks import PlayedTurn, Step
 from rig.methods.scripted import Oracle, called, failed, replied
+from rig.plugins.matching.matching import Mode
 from rig.plugins.tooltalk.conversations import Conversation, load_directory, parse_conversation
 from rig.plugins.tooltalk.method import ToolTalkEpisode
 from rig.plugins.tooltalk.prompt import INSTRUCTIONS, ToolTalkSettings, offered_tools
 from rig.plugins.tooltalk_tools import TOOLTALK
 from rig.plugins.tooltalk_tools.seeds import world_from
 from rig.plugins.tooltalk_tools.world import World
-from rig.scoring import Mode
 from rig.store import Runs
 from rig.world.toolbox import Simulator
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from rig.core.calls import Call, ExecutedCall, Outcome
+from rig.plugins.matching.seen import Seen
 from rig.plugins.tooltalk.conversations import Metadata
 from rig.plugins.tooltalk_tools import TOOLTALK
-from rig.scoring.seen import Seen
 
 METADATA = Metadata("Springfield", "2024-03-05 09:00:00", "mara")
 

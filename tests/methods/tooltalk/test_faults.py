@@ -8,11 +8,12 @@ import pytest
 import small_talks
 
 from rig.core.calls import Call, CallPlace, ExecutedCall, Fault, FaultKind
+from rig.plugins.matching.matching import Grader, Mode
 from rig.plugins.tooltalk.conversations import Conversation, parse_conversation
 from rig.plugins.tooltalk.faults import Acted, find_faults
 from rig.plugins.tooltalk.scoring import count
 from rig.plugins.tooltalk_tools import TOOLTALK
-from rig.scoring import Exact, Grader, Mode
+from rig.scoring import Exact
 
 Done: TypeAlias = Mapping[int, tuple[Sequence[Call], str | None]]
 """By turn: the calls a model makes, and its reply (None: the generation failed)."""

@@ -7,16 +7,16 @@ import small_world
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rig.plugins.matching.worlds import ColumnChange, RecordChange, WorldDiff
+from rig.plugins.matching.worlds import diff as any_diff
 from rig.plugins.tooltalk_tools import TOOLTALK
 from rig.plugins.tooltalk_tools.world import World
-from rig.world.diff import ColumnChange, RecordChange, WorldDiff
-from rig.world.diff import diff as any_diff
 from rig.world.toolbox import Simulator
 from rig.world.world import Snapshot
 
 
 def diff(before: Snapshot, after: Snapshot, limit: int = 50) -> WorldDiff:
-    return any_diff(before, after, World.tables, limit)
+    return any_diff(Simulator(World(), TOOLTALK), before, after, limit)
 
 
 def changed(world: World, before: Snapshot) -> list[RecordChange]:

@@ -10,8 +10,7 @@ import pytest
 
 from rig.config.schemes import LIVE, ServerUse
 from rig.plugins.mcp.client import McpClient
-from rig.world.folder import find_toolbox
-from rig.world.toolbox import Simulator
+from rig.world.toolbox import Simulator, find_toolbox
 
 SCRIPT = Path(__file__).parents[2] / "support" / "mcp_server.py"
 NOW = datetime.fromisoformat("2025-03-03 09:00:00")

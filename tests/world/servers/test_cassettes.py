@@ -13,8 +13,7 @@ from rig.core.calls import Call
 from rig.core.errors import RigError
 from rig.plugins.mcp.cassette import NOT_RECORDED, Cassette, RecordedCall, from_log, normalized, redactor
 from rig.plugins.mcp.servers import CASSETTE, record_into, servers_of
-from rig.world.folder import find_toolbox
-from rig.world.toolbox import Simulator
+from rig.world.toolbox import Simulator, find_toolbox
 
 Box = Callable[..., Path]
 Play = Callable[..., Simulator]

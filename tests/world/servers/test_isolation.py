@@ -1,5 +1,6 @@
 """What `rig tools info` says of a server's sandbox is what a hostile server in it can do, line by line."""
 
+import ctypes
 import os
 import socket
 import subprocess
@@ -38,6 +39,11 @@ def victims(tmp_path: Path) -> Iterator[dict[str, str]]:
         one, other = os.openpty()
         stack.callback(os.close, one)
         stack.callback(os.close, other)
+        library = ctypes.CDLL(None)
+        shared = library.shmget(0, 4096, 0o1600)
+        stack.callback(library.shmctl, shared, 0, None)
+        _, _, _, add_key = sandbox._MACHINES[os.uname().machine]
+        key = library.syscall(add_key, b"user", b"rig", b"mine", 4, -3)
         (tmp_path / "secret").write_text("mine")
         secret = str(tmp_path / "secret")
         yield {
@@ -48,6 +54,8 @@ def victims(tmp_path: Path) -> Iterator[dict[str, str]]:
             "modes": secret,
             "sockets": str(place),
             "abstract": f"@rig-{os.getpid()}",
+            "services": str(shared),
+            "keys": f"{add_key + 2} {key}",
             "terminal": os.ttyname(other),
             "kernel": "/proc/sys/vm/swappiness",
             "processes": f"/proc/{os.getpid()}/stat",
@@ -89,6 +97,47 @@ def test_the_best_sandbox_leaves_nothing_open() -> None:
         f"servers run in a sandbox ({way}) and cannot",
         *(f"  - {text}" for text in PROMISES.values()),
     ]
+
+
+@pytest.mark.parametrize("way", WAYS[:3])
+def test_sockets_are_of_families_that_are_known(way: str, tmp_path: Path) -> None:
+    code = """
+import itertools, socket
+for family, kind in itertools.product(range(64), range(1, 11)):
+    try:
+        socket.socket(family, kind).close()
+    except OSError:
+        continue
+    print(family)
+"""
+    done = run(way, (sys.executable, "-I", "-S", "-c", code), tmp_path)
+    known = () if way == "landlock" else (*sandbox._UNIX, *sandbox._NETWORK)
+    assert {*map(int, done.stdout.split())} <= {*known}, done.stderr
+
+
+def test_a_mac_shuts_the_network_alone_and_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Its system as rig sees it: no /proc, no namespaces, and a profile that refuses to connect."""
+
+    class Refused(socket.socket):
+        def connect(self, address: Any) -> None:
+            raise PermissionError
+
+    (tmp_path / "file").touch()
+    opened = os.open
+
+    def no_proc(path: str, *words: int) -> int:
+        if path.startswith(("/proc", "/sys", "/dev/kmsg", "/dev/mem")):
+            raise FileNotFoundError
+        return opened(path, *words)
+
+    monkeypatch.setattr(sandbox.sys, "platform", "darwin")
+    monkeypatch.setattr(sandbox.socket, "socket", Refused)
+    monkeypatch.setattr(sandbox.os, "open", no_proc)
+    monkeypatch.setattr(sandbox.os, "geteuid", lambda: 501)
+    file = str(tmp_path / "file")
+    facts = {"file": file, "socket": "/tmp/s", "terminal": "", "process": os.getpid(), "namespaces": {}}
+    left = set(sandbox.openings({**facts, "way": "sandbox-exec"})) - {"machine", "terminal"}
+    assert left == {"writes", "modes", "reads", "services", "processes", "signals"}
 
 
 def test_what_is_open_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,9 +15,9 @@ import pytest
 
 from rig.config.schemes import ServerUse
 from rig.core.calls import Call
+from rig.plugins.matching import worlds
 from rig.plugins.mcp.servers import CASSETTE, record_into, servers_of
-from rig.world.folder import find_toolbox
-from rig.world.toolbox import Simulator
+from rig.world.toolbox import Simulator, find_toolbox
 
 HERE = Path(__file__).parent
 PLACE = Path(os.environ.get("RIG_MCP", ""))
@@ -176,7 +176,7 @@ def test_a_server_is_listed_called_restored_recorded_and_replayed(
     end = simulator.snapshot()
     simulator.restore(start)
     assert outcomes(simulator, calls(name)) == first
-    assert simulator.compare(end, simulator.snapshot()).lines == ()
+    assert worlds.compare(simulator, end, simulator.snapshot()).lines == ()
     world: Any = simulator.world
     if world._clients:
         for process in psutil.Process(world._clients[name]._process.pid).children(recursive=True):

@@ -12,7 +12,7 @@ from deep_folders import nested
 from rig.core.errors import RigError
 from rig.core.folders import remove
 from rig.plugins.mcp.server_config import CONFIG, Server, read_config, remote, write_config
-from rig.world.folder import find_toolbox
+from rig.world.toolbox import find_toolbox
 
 ENTRY = {"command": "python3", "args": ["server.py"]}
 

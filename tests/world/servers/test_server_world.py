@@ -17,13 +17,13 @@ import pytest
 from rig.config.schemes import ServerUse
 from rig.core.calls import Call, Outcome
 from rig.core.errors import RigError
+from rig.plugins.matching import worlds
 from rig.plugins.mcp import state
 from rig.plugins.mcp.isolation import confined, sandbox
 from rig.plugins.mcp.server_world import Servers
 from rig.plugins.mcp.servers import _declared, servers_of
-from rig.world.folder import find_toolbox
 from rig.world.spec import Unavailable
-from rig.world.toolbox import Simulator
+from rig.world.toolbox import Simulator, find_toolbox
 
 Box = Callable[..., Path]
 Play = Callable[..., Simulator]
@@ -54,7 +54,7 @@ def test_files_are_records_and_are_restored(play: Play) -> None:
     assert does(simulator, "write", path="/state/data/new/b.txt", text="b") == "wrote /state/data/new/b.txt"
     does(simulator, "write", path="data/a.txt", text="changed")
     changed = simulator.snapshot()
-    lines = simulator.compare(start, changed).lines
+    lines = worlds.compare(simulator, start, changed).lines
     assert 'the world should have files: path "data/a.txt", content "hello\\n"' in lines
     assert 'the world should not have files: path "data/new/b.txt", content "b"' in lines
     simulator.restore(start)
@@ -62,7 +62,7 @@ def test_files_are_records_and_are_restored(play: Play) -> None:
     assert "No such file" in fails(simulator, "read", path="/state/data/new/b.txt")
     simulator.restore(changed)
     assert does(simulator, "read", path="/state/data/new/b.txt") == "b"
-    assert simulator.compare(changed, simulator.snapshot()).lines == ()
+    assert worlds.compare(simulator, changed, simulator.snapshot()).lines == ()
 
 
 def test_answers_are_the_same_wherever_a_world_lies(play: Play) -> None:
@@ -155,7 +155,7 @@ def test_more_than_a_state_may_hold_is_refused(play: Play, monkeypatch: pytest.M
     start = simulator.snapshot()
     assert "Refused, and undone: there are more than 50 files" in fails(simulator, "fill", files=100)
     assert does(simulator, "fill", files=5) == "5"
-    assert "filler-4" in str(simulator.compare(start, simulator.snapshot()))
+    assert "filler-4" in str(worlds.compare(simulator, start, simulator.snapshot()))
     assert not (place(simulator) / "state" / "filler-5").exists()
 
 
@@ -269,7 +269,7 @@ def test_a_vandal_leaks_nothing_into_the_next_turn(play: Play, calls: int) -> No
     other.start(__import__("datetime").datetime(2025, 3, 3, 9))
     start = simulator.snapshot()
     _vandal(simulator, calls, 7)
-    assert simulator.compare(start, simulator.snapshot())
+    assert worlds.compare(simulator, start, simulator.snapshot())
     simulator.restore(start)
     for world in (simulator, other):
         assert does(world, "read", path="/state/data/a.txt") == "hello\n"
@@ -401,7 +401,7 @@ def test_rows_of_a_database_are_records(box: Box, play: Play, monkeypatch: pytes
     with Database(folder / "data" / "shop.db").conn as connection:
         connection.execute("UPDATE pens SET name = 'green' WHERE id = 2")
     other = play(folder)
-    lines = simulator.compare(start, other.snapshot()).lines
+    lines = worlds.compare(simulator, start, other.snapshot()).lines
     assert len(lines) == 2
     assert "(2, 'blue')" in lines[0]
     assert "(2, 'green')" in lines[1]

@@ -23,7 +23,7 @@ from rig.methods.scripted import called, replied
 from rig.plugins.mcp.cassette import NOT_RECORDED
 from rig.plugins.mcp.servers import servers_of
 from rig.plugins.tooltalk.method import METHOD
-from rig.world.folder import find_toolbox
+from rig.world.toolbox import find_toolbox
 
 SCRIPT = Path(__file__).parents[2] / "support" / "mcp_server.py"
 Box = Callable[..., Path]

@@ -3,9 +3,6 @@
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
 Kind = Literal["answer", "tool", "parameter", "value"]
 """What a token decides: to call or reply, which tool, which parameter comes or ends, or its value."""
 
@@ -56,11 +53,3 @@ class Assessment:
         Texts are compared, since other tokens can spell the same: `"}` and `}` for `"` and `}}`.
         """
         return self.fault is None and all(choice.agrees for choice in self.choices)
-
-
-def margin(logits: npt.NDArray[np.float32], allowed: npt.NDArray[np.bool_]) -> float:
-    """Return how far the best allowed token is above the second; infinite if there is no second."""
-    values = logits[allowed]
-    best = int(values.argmax())
-    top, values[best] = values[best], -np.inf
-    return float(top - values.max())

@@ -7,7 +7,7 @@ in Python, and keeps logits that nobody reads.
 import ctypes
 import re
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from rig.core.errors import ErrorKind, RigError
 from rig.plugins.llama.core.placement import ON_CPU, Placement
-from rig.plugins.llama.core.settings import KV_TYPES, ROPE_SCALINGS, Rope, kv_types
+from rig.plugins.llama.core.settings import KV_TYPES, kv_types
 
 _log: deque[str] = deque(maxlen=200)
 _listener: Callable[[str], None] | None = None
@@ -150,13 +150,17 @@ class Chunk(NamedTuple):
     logits: int
 
 
+SPARES = 3
+"""The copies that a context has room for, for each sequence, if its memory cannot be cut; and one more."""
+
+
 class LlamaContext:
     """A context whose KV cache holds `n_seq` sequences in cells that they can share. Not thread-safe.
 
     `n_ctx` is the length that each sequence may reach; `n_cells` is how many tokens fit in all, by default
     enough for that. The logits of `n_outputs` tokens of a batch can be read, by default one for each
-    sequence. Raises RigError when llama.cpp cannot make the context, which nearly always means too little
-    memory.
+    sequence. If the memory cannot be cut, there is room for copies of sequences, too. Raises RigError when
+    llama.cpp cannot make the context, which nearly always means too little memory.
     """
 
     def __init__(
@@ -172,20 +176,19 @@ class LlamaContext:
         n_cells: int | None = None,
         n_outputs: int | None = None,
         watch: Any = None,
-        rope: Rope | None = None,
+        own: Mapping[str, Any] | None = None,
     ) -> None:
         parameters = C.llama_context_default_params()
         if watch is not None:  # an evaluation callback, which must live as long as the context
             parameters.cb_eval = self._watch = watch
-        if rope and rope.scaling is not None:
-            parameters.rope_scaling_type = ROPE_SCALINGS[rope.scaling]
-            parameters.rope_freq_scale = 1 / rope.scale if rope.scale else 0.0
-            parameters.yarn_orig_ctx = rope.orig_ctx or (model.n_ctx_train if rope.scaling == "yarn" else 0)
+        for name, value in (own or {}).items():
+            setattr(parameters, name, value)
         parameters.n_ctx = n_cells or n_ctx * n_seq
         parameters.n_batch = parameters.n_ubatch = n_batch
         # See `_keep`.
         self._ids_each = 2 if model.has_window else 1
-        parameters.n_seq_max = n_seq * self._ids_each
+        copies = 0 if model.can_branch else SPARES * n_seq + 1
+        parameters.n_seq_max = (n_seq + copies) * self._ids_each
         # Room for the logits of a whole batch is large. llama.cpp wants it for every sequence.
         outputs = min(n_outputs, n_batch) if n_outputs else 0
         parameters.n_outputs_max = max(outputs, parameters.n_seq_max)
@@ -213,6 +216,8 @@ class LlamaContext:
         self.n_vocab = model.n_vocab
         self.sequences: list[list[int]] = [[] for _ in range(n_seq)]
         """What each sequence holds, by position."""
+        self.copies: list[list[int]] = [[] for _ in range(copies)]
+        """What each copy holds."""
         self.can_branch = model.can_branch
         self._has_window = model.has_window
         self._memory = C.llama_get_memory(self._pointer)
@@ -280,21 +285,30 @@ class LlamaContext:
     def share(self, source: int, target: int, length: int) -> None:
         """Make `target` hold the first `length` tokens of `source`, in the same cells. Needs `can_branch`."""
         self.drop_tail(target, 0)
-        for name in self._names(target):
-            C.llama_memory_seq_cp(self._memory, self._names(source)[0], name, 0, length)
+        self._copy(source, target, length)
         self.sequences[target] = self.sequences[source][:length]
 
-    def duplicate(self, source: int, target: int) -> bool:
-        """Copy `source` to `target`, into separate cells; return False if there is no room.
+    def copy(self, sequence: int, number: int) -> None:
+        """Make a copy hold all that a sequence holds: the same cells, and a state of its own."""
+        self.drop_copy(number)
+        self._copy(sequence, len(self.sequences) + number, -1)
+        self.copies[number] = list(self.sequences[sequence])
 
-        With a sliding window the copy lacks what has left the window, so this is for measurements alone.
-        """
-        self.drop_tail(target, 0)
-        if not self._set_sequence(target, self._bytes(self._names(source)[0])):
-            return False
-        self._keep(target, 0)
-        self.sequences[target] = list(self.sequences[source])
-        return True
+    def return_to(self, number: int, sequence: int) -> None:
+        """Make a sequence hold all that a copy holds."""
+        self.drop_tail(sequence, 0)
+        self._copy(len(self.sequences) + number, sequence, -1)
+        self.sequences[sequence] = list(self.copies[number])
+
+    def drop_copy(self, number: int) -> None:
+        """Empty a copy."""
+        for name in self._names(len(self.sequences) + number):
+            C.llama_memory_seq_rm(self._memory, name, -1, -1)
+        self.copies[number] = []
+
+    def _copy(self, source: int, target: int, end: int) -> None:
+        for name in self._names(target):
+            C.llama_memory_seq_cp(self._memory, self._names(source)[0], name, 0, end)
 
     def has_state(self, sequence: int) -> bool:
         """Return whether a sequence's state can be saved and restored now with equal bits in later batches.
@@ -303,7 +317,8 @@ class LlamaContext:
         restored, its cells lie elsewhere, and attention adds them up in another order. The state of the whole
         context has all cells; it serves the first sequence while the others are empty.
         """
-        return not self._has_window or (sequence == 0 and not any(self.sequences[1:]))
+        alone = sequence == 0 and not any(self.sequences[1:]) and not any(self.copies)
+        return not self._has_window or alone
 
     def state(self, sequence: int) -> bytes:
         """Return the KV cache of a sequence as bytes, for `restore`. Needs `has_state`."""

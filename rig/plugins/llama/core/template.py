@@ -109,7 +109,7 @@ class ChatTemplate:
         except TemplateError as error:
             raise RigError(f"the chat template does not compile: {error}") from error
         self.source = source
-        self.eos = eos
+        self.bos, self.eos = bos, eos
         self._variables = {"bos_token": bos, "eos_token": eos}
         self.chosen: Variables = chosen or {}
         self.in_parts = False
@@ -253,13 +253,14 @@ class ChatTemplate:
             for spelling in (marker, marker.replace('"', '\\"'))
         }
         pieces = re.split(f"({'|'.join(map(re.escape, numbers)) or '(?!)'})", text)
-        shown = list(dict.fromkeys(numbers[marker] for marker in pieces[1::2]))
-        for number, message in enumerate(messages):
-            # Many templates leave out the content beside calls.
-            if shown[:1] == [number]:
-                del shown[0]
-            elif not message.calls:
-                raise TemplateError(f"a message of role {message.role} does not appear in the prompt")
+        # Templates may leave out the content beside calls, or show it behind the results.
+        asked = [number for number, message in enumerate(messages) if not message.calls]
+        found = dict.fromkeys(numbers[marker] for marker in pieces[1::2])
+        shown = (number for number in found if not messages[number].calls)
+        for number in asked:
+            if next(shown, None) != number:
+                role = messages[number].role
+                raise TemplateError(f"a message of role {role} does not appear in the prompt")
         fragments = [Fragment(pieces[0])]
         for marker, after in zip(pieces[1::2], pieces[2::2], strict=True):
             for part in messages[numbers[marker]].parts:

@@ -6,8 +6,9 @@ at its own start, so with one sequence what a cache hit finds and what a miss co
 batches and hold the same bits. Within a turn, generated tokens are kept too, though they were decoded in
 other batches than a prefill would use: a turn is always played from its start, so it meets the same bits.
 
-The memory of recurrent and hybrid models cannot be shared or cut. There the state of a prompt's first segment
-is kept, and restored for every sequence and turn that begins with it.
+The memory of recurrent and hybrid models cannot be cut. There a sequence is copied where a segment ends, and
+to go back to that end is to copy it again. Copies are kept of the ends that sequences have passed, so they
+take no cells of their own, and the cells of a sequence lie where they would without copies.
 
 On disk the state of the prompt's shared beginning is kept for the next start. A file is found by everything
 that shaped its bits: the model file, the tokens, the context's settings and llama.cpp's build. It is checked
@@ -27,7 +28,7 @@ import numpy.typing as npt
 
 from rig.core.calls import Json
 from rig.core.models import Notify
-from rig.plugins.llama.core.llama import LlamaContext
+from rig.plugins.llama.core.llama import Chunk, LlamaContext
 from rig.plugins.llama.core.tokenizer import Segment
 from rig.plugins.llama.files.caches import Damaged, DiskCache
 
@@ -87,27 +88,22 @@ class PrefixStore:
             self._notify(text)
 
 
-STATES = 2
-"""The number of first segments whose state is kept in memory where sequences cannot share cells."""
-
 Logits: TypeAlias = npt.NDArray[np.float32]
-Rows: TypeAlias = Sequence[Logits]
 
 
 class Feed(NamedTuple):
     """Tokens that a step wants decoded next, after what its sequence holds.
 
-    The step receives the logits after the last `logits` of them. `generated` tokens belong to an answer,
+    With `logits`, the step receives those after the last of them. `generated` tokens belong to an answer,
     others to a prompt.
     """
 
     tokens: Sequence[int]
-    logits: int
+    logits: bool
     generated: bool = False
 
 
-Feeding: TypeAlias = Generator[Feed, Rows | None, None]
-Decoding: TypeAlias = Generator[Feed, Rows | None, Logits]
+Feeding: TypeAlias = Generator[Feed, Logits | None, None]
 
 
 @dataclass(slots=True)
@@ -130,12 +126,14 @@ class PrefixTree:
         self._context = context
         self._store = store
         self._paths = [_Path() for _ in context.sequences]
-        self._states: dict[Segment, bytes] = {}
+        self._copies: dict[tuple[Segment, ...], int] = {}
+        """The numbers of copies by the segments that they hold; the one that was used last comes last."""
 
     def grow(self, segments: Sequence[Segment]) -> Feeding:
         """Bring the first sequence to these segments, with which coming prompts begin."""
         self.begin(0)
         cached = self._keep_common(0, segments)
+        self._drop_passed()
         yield from self._lasting_segments(0, segments, cached)
 
     def begin(self, sequence: int) -> None:
@@ -143,13 +141,9 @@ class PrefixTree:
         path = self._paths[sequence]
         self._drop(sequence, path.lasting, path.lasting_length)
 
-    def lasting(self, sequence: int) -> int:
-        """Return how many tokens of a sequence come from prompts alone."""
-        return self._paths[sequence].lasting_length
-
     def prefill(
         self, sequence: int, segments: Sequence[Segment]
-    ) -> Generator[Feed, Rows | None, tuple[int, Logits]]:
+    ) -> Generator[Feed, Logits | None, tuple[int, Logits]]:
         """Bring a sequence to the end of a prompt; yield the tokens to decode.
 
         Returns how many of its tokens were in the cache already, and the last logits. The last segment is
@@ -158,18 +152,19 @@ class PrefixTree:
         """
         path = self._paths[sequence]
         cached = self._keep_common(sequence, segments[:-1])
+        self._drop_passed()
         if cached == path.lasting_length:
             # Nothing generated is in the way: prefill by segments, so that they are found again.
             cached = yield from self._lasting_segments(sequence, segments[:-1], cached)
         rest = [token for segment in segments for token in segment][len(self._context.sequences[sequence]) :]
-        rows = yield Feed(rest, logits=1)
-        assert rows is not None
+        logits = yield Feed(rest, logits=True)
+        assert logits is not None
         path.segments = list(segments[:-1])
-        return cached, rows[-1]
+        return cached, logits
 
     def _lasting_segments(
         self, sequence: int, segments: Sequence[Segment], cached: int
-    ) -> Generator[Feed, Rows | None, int]:
+    ) -> Generator[Feed, Logits | None, int]:
         """Find or compute the missing segments; return how many tokens were found, `cached` included."""
         path = self._paths[sequence]
         path.coming = list(segments)
@@ -179,24 +174,24 @@ class PrefixTree:
                 if restored := self._adopt(sequence, segments) or self._restore(sequence, segment):
                     cached += restored
                 elif self._is_on_its_way(sequence, segments):
-                    yield Feed((), logits=0)
+                    yield Feed((), logits=False)
                 else:
-                    yield Feed(segment, logits=0)
+                    yield Feed(segment, logits=False)
                     path.segments.append(segment)
                     path.lasting += 1
-                    if path.lasting == 1 and self._context.has_state(sequence):
-                        if self._store is not None:
-                            self._store.save(self._context, sequence)
-                        self._remember(sequence, segment)
+                    if path.lasting == 1 and self._store and self._context.has_state(sequence):
+                        self._store.save(self._context, sequence)
+                    self._copy(sequence)
         finally:
             path.coming = []
         return cached
 
     def _adopt(self, sequence: int, segments: Sequence[Segment]) -> int:
         """Branch off the sequence with most of these segments, if it has more; return the tokens gained."""
-        if not self._context.can_branch:
-            return 0
         path = self._paths[sequence]
+        if not self._context.can_branch:
+            before = path.lasting_length
+            return self._return_to(sequence, segments, path.lasting + 1) - before
         shared = [common(other.segments[: other.lasting], segments) for other in self._paths]
         donor = max(range(len(shared)), key=shared.__getitem__)
         if shared[donor] <= path.lasting:
@@ -209,29 +204,60 @@ class PrefixTree:
     def _is_on_its_way(self, sequence: int, segments: Sequence[Segment]) -> bool:
         """Return whether a sequence with a lower number is computing the segment that is missing here."""
         length = self._paths[sequence].lasting + 1
-        return self._context.can_branch and any(
+        return any(
             other.coming[:length] == list(segments[:length]) and other.lasting == length - 1
             for other in self._paths[:sequence]
         )
 
     def _restore(self, sequence: int, segment: Segment) -> int:
-        """Restore a prompt's first segment from memory or disk, if it is there; return how many tokens."""
+        """Restore a prompt's first segment from disk, if it is there; return how many tokens."""
         path = self._paths[sequence]
-        if path.lasting or not self._context.has_state(sequence):
+        if path.lasting or self._store is None or not self._context.has_state(sequence):
             return 0
-        state = self._states.get(segment)
-        if state is None or not self._context.restore(sequence, segment, state):
-            if self._store is None or not self._store.load(self._context, sequence, segment):
-                return 0
-            self._remember(sequence, segment)
+        if not self._store.load(self._context, sequence, segment):
+            return 0
         path.segments, path.lasting = [segment], 1
+        self._copy(sequence)
         return len(segment)
 
-    def _remember(self, sequence: int, segment: Segment) -> None:
-        """Keep the state of a first segment for sequences that cannot share its cells."""
-        if not self._context.can_branch:
-            kept = list(self._states.items())[1 - STATES :]
-            self._states = {**dict(kept), segment: self._context.state(sequence)}
+    def _copy(self, sequence: int) -> None:
+        """Copy a sequence at the end of its lasting segments, if its memory cannot be cut.
+
+        If all copies are taken, the one that was used least recently goes, but not that of a first segment,
+        with which other conversations begin.
+        """
+        if self._context.can_branch:
+            return
+        segments = tuple(self._paths[sequence].segments)
+        number = self._copies.pop(segments, None)
+        if number is None:
+            free = set(range(len(self._context.copies))) - set(self._copies.values())
+            oldest = min(self._copies, key=lambda held: len(held) == 1, default=())
+            number = min(free) if free else self._copies.pop(oldest)
+            self._context.copy(sequence, number)
+        self._copies[segments] = number
+
+    def _return_to(self, sequence: int, segments: Sequence[Segment], least: int) -> int:
+        """Return to the longest beginning of these segments of which there is a copy.
+
+        It has at least that many of them. Returns the number of tokens that last in the sequence.
+        """
+        path = self._paths[sequence]
+        held = [tuple(segments[:count]) for count in range(least, len(segments) + 1)]
+        best = next((beginning for beginning in reversed(held) if beginning in self._copies), None)
+        if best is not None:
+            self._copies[best] = self._copies.pop(best)
+            self._context.return_to(self._copies[best], sequence)
+            path.segments, path.lasting = list(best), len(best)
+        return path.lasting_length
+
+    def _drop_passed(self) -> None:
+        """Drop the copies of what no sequence has passed: they would keep cells from being free."""
+        passed = {
+            tuple(path.segments[:count]) for path in self._paths for count in range(1, path.lasting + 1)
+        }
+        for segments in self._copies.keys() - passed:
+            self._context.drop_copy(self._copies.pop(segments))
 
     def _keep_common(self, sequence: int, segments: Sequence[Segment]) -> int:
         """Drop all tokens except those that these segments begin with; return how many are kept."""
@@ -243,13 +269,27 @@ class PrefixTree:
         return self._drop(sequence, kept, length)
 
     def _drop(self, sequence: int, segments: int, tokens: int) -> int:
-        """Keep this many segments and tokens, or none if the memory cannot be cut. Returns what is left."""
+        """Keep this many segments and tokens, or fewer if the memory cannot be cut. Returns what is left."""
         path = self._paths[sequence]
+        is_cut = tokens < len(self._context.sequences[sequence])
+        if is_cut and not self._context.can_branch:
+            self._context.drop_tail(sequence, 0)
+            beginning, path.segments, path.lasting = path.segments[: min(segments, path.lasting)], [], 0
+            return self._return_to(sequence, beginning, 1)
         left = self._context.drop_tail(sequence, tokens)
         kept = segments if left == tokens else 0
         del path.segments[kept:]
         path.lasting = min(path.lasting, kept)
         return left
+
+
+def read_prompt(context: LlamaContext, slot: int, prompt: Sequence[int]) -> int:
+    """Bring a sequence to the end of a prompt and compute its last token; return how many were computed."""
+    start = context.drop_tail(slot, min(common(context.sequences[slot], prompt), len(prompt) - 1))
+    for at in range(start, len(prompt), context.n_batch):
+        piece = prompt[at : at + context.n_batch]
+        context.decode([Chunk(slot, piece, int(at + len(piece) == len(prompt)))])
+    return len(prompt) - start
 
 
 def common(left: Sequence[object], right: Sequence[object]) -> int:

@@ -9,7 +9,6 @@ from rig.core.errors import ErrorKind
 from rig.core.models import OnPiece, Piece, Prediction, Request, Usage
 from rig.plugins.llama.core.tokenizer import Tokenizer
 from rig.plugins.llama.decoding.cache import Feed, Feeding, Logits
-from rig.plugins.llama.decoding.drafting import Ahead
 from rig.plugins.llama.decoding.sampler import Sampler
 from rig.plugins.llama.formats.base import AnswerFormat, prediction
 from rig.plugins.llama.grammar.language import Constraint, ConstraintError, Language, Thoughts
@@ -38,9 +37,8 @@ class Lane:
     started: float
     usage: Usage = field(default_factory=Usage)
     steps: Feeding | None = None
-    feed: Feed = field(default_factory=lambda: Feed((), logits=0))
+    feed: Feed = field(default_factory=lambda: Feed((), logits=False))
     fed: int = 0
-    rows: list[Logits] = field(default_factory=list)
     is_generating: bool = False
     token_ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
@@ -127,13 +125,12 @@ def generate(
     *,
     budget: TokenBudget,
     marks: frozenset[int],
-    ahead: Ahead,
     fast_forward: bool,
 ) -> Feeding:
     """Generate from the prompt's last logits until the constraint is complete or the budget is spent.
 
-    A chosen token and, with `fast_forward`, those that the grammar forces after it are decoded as one batch,
-    followed by the drafts of `ahead`. `marks` are tokens that belong to this text although they end others.
+    A chosen token and, with `fast_forward`, those that the grammar forces after it are decoded as one batch.
+    `marks` are tokens that belong to this text although they end others.
     Raises ConstraintError, FloatingPointError, and anything that the listener raises; the lane then holds
     what came before.
     """
@@ -177,16 +174,16 @@ def generate(
             pending += forced
         if lane.complete or budget.left(lane) <= 0:
             lane.text += bytes_to_text.decode(b"", final=True)
-            ahead.take(pending)
             return
         if pending:
-            logits = yield from ahead.go_on(pending, lane.token_ids, budget.left(lane))
+            following = yield Feed(pending, logits=True, generated=True)
+            assert following is not None
+            logits = following
         clock = time.perf_counter()
         allowed = constraint.allowed()
         lane.mask_s += time.perf_counter() - clock
         if not allowed.any():
             raise ConstraintError("no token of the vocabulary can go on")
-        logits = yield from ahead.surely(logits, allowed)
         choice = sampler.choose(logits, allowed)
         constraint.accept(choice.token)
         add([choice.token], choice.logprob, forced=False)

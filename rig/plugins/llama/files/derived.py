@@ -17,10 +17,10 @@ from typing import Any
 
 from pydantic import Field
 
-from rig.core.documents import parsed
 from rig.core.errors import RigError
 from rig.core.files import put_in_place, read_toml, remove_leftovers, temporary_folder, write
 from rig.core.paths import models_directory
+from rig.plugins.documents.documents import parsed
 from rig.plugins.llama.files.adapters import Adapter
 from rig.plugins.llama.files.caches import sha256_of
 from rig.plugins.llama.files.info import GgufInfo, Origin, inspect

@@ -10,10 +10,10 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from rig.core.documents import parsed
 from rig.core.errors import DOWNLOAD, RigError, did_you_mean
 from rig.core.files import read_text, read_toml
 from rig.core.paths import REGISTRY, models_directory
+from rig.plugins.documents.documents import parsed
 from rig.plugins.llama.files.adapters import Adapter, named
 from rig.plugins.llama.files.caches import sha256_of
 from rig.plugins.llama.files.info import GgufInfo

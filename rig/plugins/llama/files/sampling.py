@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rig.core.calls import Json, JsonObject
-from rig.core.documents import Foreign, json_of, parsed
 from rig.core.errors import RigError
 from rig.core.files import read_text
 from rig.core.paths import expanded
+from rig.plugins.documents.documents import Foreign, json_of, parsed
 from rig.plugins.llama.core.settings import GREEDY, EngineSettings, Sampling
 from rig.plugins.llama.files.info import GgufInfo
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from rig.core.calls import Call, Json, JsonObject
 from rig.plugins.llama.formats.probe import FIRST, MARKER, SECOND, Probe, common_start, message
 from rig.plugins.llama.formats.reader import CallReader, NotRead
-from rig.plugins.llama.formats.shape import ID, INDEX, CallShape, Sorting
+from rig.plugins.llama.formats.shape import AGAIN, ID, INDEX, CallShape, Sorting
 from rig.plugins.llama.grammar.language import CDATA, COMPACT, JSON, PYTHON, UNSAFE, Spelling, Tags
 
 _KEYS = ("kappa", "omega")
@@ -69,8 +69,8 @@ def _json_shape(probe: Probe, text: str) -> CallShape | None:
             accented = probe.call((FIRST, {_KEYS[0]: "é"}))
             spelling = replace(spelling, ascii=accented is not None and "é" not in accented)
             return CallShape(
-                open=text[: after - len(FIRST)].lstrip(),
-                after_name=text[after:brace],
+                open=_opening(probe, text[: after - len(FIRST)]),
+                after_name=text[after:brace].replace(FIRST, AGAIN),
                 arguments=spelling,
                 close=_closing(probe, text[end:]),
                 trigger="",
@@ -106,8 +106,8 @@ def _tagged_shape(probe: Probe) -> CallShape | None:
         middle, text_close = middle[:-1], text_close[1:]
     tags = Tags(before_key, middle, text_close, number_middle, other_close, join=join, quoted=quoted)
     shape = CallShape(
-        open=opening.lstrip(),
-        after_name=before.removesuffix(before_key),
+        open=_opening(probe, opening),
+        after_name=before.removesuffix(before_key).replace(FIRST, AGAIN),
         arguments=tags,
         close=_closing(probe, after),
         trigger="",
@@ -143,14 +143,15 @@ def _with_values(probe: Probe, shape: CallShape, tags: Tags) -> CallShape | None
         wrapped=unsafe is not None and UNSAFE.join(CDATA) in unsafe,
     )
     rest = (probe.call((FIRST, {})) or "").partition(FIRST)[2]
-    if shape.close and rest.startswith(shape.after_name) and shape.close in rest[len(shape.after_name) :]:
-        tags = replace(tags, empty=rest[len(shape.after_name) :].partition(shape.close)[0])
+    after = shape.filled(shape.after_name, 0, FIRST)
+    if shape.close and rest.startswith(after) and shape.close in rest[len(after) :]:
+        tags = replace(tags, empty=rest[len(after) :].partition(shape.close)[0])
     return replace(shape, arguments=tags, sorts=_sorts(probe))
 
 
 def _value_of(probe: Probe, shape: CallShape, tags: Tags, value: Json) -> str | None:
     """Return how the template writes a value other than a text, as an argument of its own."""
-    before = f"{FIRST}{shape.after_name}{tags.before_key}{_KEYS[0]}{tags.other_open}"
+    before = f"{FIRST}{shape.filled(shape.after_name, 0, FIRST)}{tags.before_key}{_KEYS[0]}{tags.other_open}"
     _, separator, rest = (probe.call((FIRST, {_KEYS[0]: value})) or "").partition(before)
     end = rest.rfind(tags.other_close + shape.close)
     return rest[:end] if separator and end >= 0 else None
@@ -173,9 +174,9 @@ def _with_several(probe: Probe, shape: CallShape) -> CallShape:
     between = ""
     written = shape.arguments.write(_ONE)
     start, second = rendered.find(written), rendered.find(SECOND)
-    if rendered.count(SECOND) == 1 and 0 <= start < second:
+    if rendered.count(SECOND) == 1 + after_name.count(AGAIN) and 0 <= start < second:
         between = rendered[start + len(written) : second]
-        after = rendered[second + len(SECOND) :]
+        after = rendered[second + len(SECOND) :].replace(SECOND, AGAIN)
         second_name = after[: after.find(written)] if written in after else after_name
         after_name = _with_holes(after_name, second_name)
         open_, between = _align(open_, between, backwards=True)
@@ -184,12 +185,18 @@ def _with_several(probe: Probe, shape: CallShape) -> CallShape:
     shape = replace(
         shape, open=open_, after_name=after_name, close=close, between=between, also_after=also_after
     )
-    if shape.open:
-        return replace(shape, trigger=_trigger(shape.open))
     lead = probe.words[0]
-    if not (lead.strip() and between):
+    if shape.open and not lead.startswith(shape.open):
+        return replace(shape, trigger=_trigger(shape.open))
+    trigger = between.removeprefix(close).removesuffix(open_)
+    if not (lead.strip() and trigger):
         raise Unsupported("shows calls in a form that nothing tells from words")
-    return replace(shape, trigger=between, lead=lead)
+    return replace(shape, trigger=trigger, lead=lead)
+
+
+def _opening(probe: Probe, text: str) -> str:
+    """Return what stands before a call's name, without white space unless words begin with it as well."""
+    return text if text.strip() and probe.words[0].startswith(text) else text.lstrip()
 
 
 def _before_results(probe: Probe, shape: CallShape) -> str:
@@ -294,6 +301,6 @@ def _is_read(shape: CallShape, arguments: JsonObject) -> bool:
     schema = {"properties": {name: {"type": types[type(value)]} for name, value in arguments.items()}}
     with suppress(NotRead):
         reader = CallReader(shape, {FIRST: schema}, loose=False)
-        read = reader.read(written, 0, "" if shape.lead else shape.open)
+        read = reader.read(written, 0, shape.open)
         return read == ([Call(FIRST, arguments)], len(written))
     return False

@@ -25,7 +25,7 @@ from rig.plugins.llama.formats.probe import (
     message,
     without_thoughts,
 )
-from rig.plugins.llama.formats.shape import NONE, CallShape, Kept, Preset, Thinking, preset_for
+from rig.plugins.llama.formats.shape import HOLES, NONE, CallShape, Kept, Preset, Thinking, preset_for
 from rig.plugins.llama.grammar.language import Thoughts
 
 _KEYS = ("reasoning_content", "thinking", "reasoning", "tool_plan")
@@ -113,8 +113,11 @@ def _opening(probe: Probe, before: str) -> str:
     plain = (probe.after_question([message("assistant", ANSWER)]) or "").partition(ANSWER)[0]
     own = before[common_length(before, plain) :].strip()
     prompted = probe.prompt[len(before) :].strip() if probe.prompt.startswith(before) else ""
-    if (own or prompted)[:1].isalnum():
-        return own or prompted
+    if own[:1].isalnum():
+        # The prompt ends before it, or within it.
+        return prompted or probe.without_header(before)
+    if prompted[:1].isalnum():
+        return prompted
     marks = list(MARKER.finditer(before))
     return before[marks[-1].start() :].rstrip() if marks else own
 
@@ -128,16 +131,54 @@ def _closing(probe: Probe, after: str) -> str:
 
 
 def _kept(probe: Probe, key: str) -> Kept:
+    """Return which thoughts of earlier messages are shown, in a conversation of three turns."""
     if not key:
         return "never"
-    reply = message("assistant", ANSWER, **{key: THOUGHT})
-    called = {**probe.message((FIRST, {"kappa": "x"})), key: THOUGHT}
-    result = message("tool", "found", name=FIRST, tool_call_id="k7Jq2Lx9A")
-    later, loop = (
-        probe.after_question(messages, generation=True, variables=_THINKING) or ""
-        for messages in ([reply, message("user", SYSTEM)], [called, result])
-    )
-    return "always" if THOUGHT in later else "within a turn" if THOUGHT in loop else "never"
+    messages: list[JsonObject] = []
+    for turn in range(2):
+        called = {**probe.message((FIRST, {"kappa": "x"})), key: f"{THOUGHT}c{turn}"}
+        result = message("tool", "found", name=FIRST, tool_call_id=probe.id_of(FIRST, turn))
+        messages += [called, result, message("assistant", ANSWER, **{key: f"{THOUGHT}r{turn}"})]
+        messages.append(message("user", SYSTEM))
+    later = probe.after_question(messages, generation=True, variables=_THINKING) or ""
+    shown = set(re.findall(f"{THOUGHT}(..)", later))
+    if shown:
+        whole: dict[frozenset[str], Kept] = {
+            frozenset(("c0", "r0", "c1", "r1")): "always",
+            frozenset(("c0", "c1")): "beside calls",
+        }
+        return whole.get(frozenset(shown), "in part")
+    loop = probe.after_question(messages[:2], generation=True, variables=_THINKING) or ""
+    return "within a turn" if THOUGHT in loop else "never"
+
+
+Beside = Literal["yes", "without thoughts", "no"]
+
+
+def _words_beside(probe: Probe, key: str) -> Beside:
+    """Return whether a message with calls may have words, as some templates drop the calls or refuse it."""
+    called = probe.message((FIRST, {"kappa": "x"}))
+
+    def shows(message: JsonObject) -> bool:
+        return FIRST in (probe.after_question([message]) or "")
+
+    if not shows(called):
+        return "yes"
+    if not shows({**called, "content": ANSWER}):
+        return "no"
+    if key and shows({**called, key: THOUGHT}) and not shows({**called, "content": ANSWER, key: THOUGHT}):
+        return "without thoughts"
+    return "yes"
+
+
+def _later_form(probe: Probe, shape: CallShape) -> bool:
+    """Whether a template shows the calls of a later message as it shows those of the first."""
+    call = (FIRST, {"kappa": "x"})
+    result = message("tool", "found", name=FIRST, tool_call_id=probe.id_of(FIRST, 0))
+    first = [probe.message(call), result, message("assistant", ANSWER), message("user", SYSTEM)]
+    text = probe.after_question([*first, probe.message(call)]) or ""
+    begun = text.rpartition(SYSTEM)[2]
+    return not begun or HOLES.split(shape.open)[0] in begun
 
 
 Place = Literal["", "system", "first user message", "last user message", "before the system message"]
@@ -150,8 +191,9 @@ class Native:
     `family` names the preset that was used, empty if the template showed the form. `tools_in` is where the
     template puts declarations, empty if it ignores them and rig declares the tools; before the user's last
     message they move on with the conversation. `shows_calls` means that it shows earlier calls. `words` stand
-    around an answer in words. `reply_tool` is a tool that the template itself offers, which is called to
-    reply in words. `faults` are what is wrong with the template, and rig's remedy.
+    around an answer in words; `words_beside_calls` says whether a message may have words and calls.
+    `reply_tool` is a tool that the template itself offers, which is called to reply in words. `faults` are
+    what is wrong with the template, and rig's remedy.
     """
 
     shape: CallShape
@@ -163,6 +205,7 @@ class Native:
     ids: Literal["nine", "functions"] = "nine"
     thinking: Thinking = NONE
     words: tuple[str, str] = ("", "")
+    words_beside_calls: Beside = "yes"
     reply_tool: str = ""
     faults: tuple[str, ...] = ()
 
@@ -175,6 +218,8 @@ class Native:
         """Return what a person should know before a run."""
         name = self.family or "derived"
         lines = [f"answers in its own form ({name}): {self.shape.trigger.strip()}", *self.faults]
+        if not self.shape.between:
+            lines.append("its form has one call a message: several of one message are shown one by one")
         if self.tools_in == "last user message":
             lines.append(
                 "its template puts the tools before the last message of the user: prompts share less, so that"
@@ -245,12 +290,21 @@ def with_template(native: Native, probe: Probe) -> Native:
         faults.append("the template ignores declarations of tools; rig declares them in the system prompt")
     if text is None and not native.faults and native.shows_calls:
         faults.append("the template does not show earlier calls; rig writes them as their family does")
+    shows_calls = native.shows_calls and text is not None
+    thinking = native.thinking if native.thinking.known else find_thinking(probe)
+    beside = _words_beside(probe, thinking.key) if shows_calls else "yes"
+    if beside != "yes":
+        where = "thoughts and calls" if beside == "without thoughts" else "calls"
+        faults.append(f"the template takes no words beside {where}; rig leaves those of earlier messages out")
+    if shows_calls and not native.family and not _later_form(probe, native.shape):
+        faults.append("the template shows calls of later messages in another form than those of the first")
     return replace(
         native,
         declared_as=declared_as,
         tools_in=place,
-        shows_calls=native.shows_calls and text is not None,
-        thinking=native.thinking if native.thinking.known else find_thinking(probe),
+        shows_calls=shows_calls,
+        thinking=thinking,
+        words_beside_calls=beside,
         words=native.words if any(native.words) else _words(probe),
         reply_tool=(_REPLY_TOOL.findall(probe.template.source) or [""])[0],
         faults=tuple(faults),

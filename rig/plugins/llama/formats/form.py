@@ -19,11 +19,13 @@ from rig.plugins.llama.formats.detection import Native, Unsupported, family_nati
 from rig.plugins.llama.formats.probe import MARKER, Probe
 from rig.plugins.llama.formats.reader import NAME, CallReader, NotRead
 from rig.plugins.llama.formats.salvage import AnswerError, check_unicode
-from rig.plugins.llama.formats.shape import HOLES, ID, INDEX
+from rig.plugins.llama.formats.shape import AGAIN, HOLES, ID, INDEX, ORDINAL
 from rig.plugins.llama.grammar.language import Arguments, Language, Maybe, Pattern, RegexText
 from rig.plugins.llama.grammar.schema import SchemaError
 
 _NO_PARAMETERS: JsonObject = {"type": "object", "properties": {}, "additionalProperties": False}
+_UNIT = re.compile(rf"(?:{MARKER.pattern})\w{{1,40}}(?:{MARKER.pattern})")
+"""Marks that are one only together, with a word between them."""
 _PYTHON_TAG = "<|python_tag|>"
 """Llama 3 may write this before a call, as text without a meaning."""
 
@@ -58,6 +60,8 @@ class NativeFormat(AnswerFormat):
         self._off_word = native.thinking.off_word if thinking == "off" else ""
         prompt = Probe(template).after_question([], generation=True, variables=self.variables)
         self._thoughts = thoughts_of(native.thinking, prompt or "", may_begin=thinking != "off")
+        opened = native.words[0]
+        self._opened = bool(opened) and (prompt or "").endswith(opened)
         self._language = self._made_language()
 
     def _arranged(self, part: Json) -> Json:
@@ -84,24 +88,30 @@ class NativeFormat(AnswerFormat):
     def _made_language(self) -> Language:
         shape = self._shape
         before, trigger, behind = shape.opening
+        before = before.removeprefix(self._native.words[0] if self._opened else "")
         also = (Maybe(_filled(shape.also_after)),) if shape.also_after else ()
+        # In one piece with the name, since words may begin alike.
+        glue = shape.open if shape.lead else ""
         calls = tuple(
-            (name, *_filled(after), Arguments(schema, shape.arguments), *also)
+            (glue + name, *_filled(after, name), Arguments(schema, shape.arguments), *also)
             for name, schema in self._schemas.items()
             for after in (shape.after_name, *shape.also_after_name)
         )
         no_arguments = Arguments(_NO_PARAMETERS, shape.arguments)
-        replies = (self._reply_tool, *_filled(shape.after_name), no_arguments, *also)
+        replies = (self._reply_tool, *_filled(shape.after_name, self._reply_tool), no_arguments, *also)
         marks = {*self._native.words, _PYTHON_TAG, *MARKER.findall(before)}
         if self._thoughts is None and self._native.thinking.known:
             marks.add(self._native.thinking.close)
         pieces = {piece for mark in marks for piece in (MARKER.findall(mark) or [mark]) if piece}
+        if any(trigger.startswith(piece) and trigger != piece for piece in pieces):
+            # A single one could begin calls; what it is part of does not.
+            pieces = {unit for mark in self._native.words for unit in _UNIT.findall(mark)}
         return Language(
             calls=calls,
             replies=(replies,) if self._reply_tool else (),
             trigger=trigger,
-            prefix=_filled(behind),
-            separator=_filled(shape.between),
+            prefix=_filled(behind.removesuffix(glue)),
+            separator=_filled(shape.between.removesuffix(glue)),
             suffix=_filled(shape.close),
             lead=shape.lead,
             call_lead=before,
@@ -112,7 +122,18 @@ class NativeFormat(AnswerFormat):
 
     def write(self, messages: Sequence[Message]) -> list[ChatMessage]:
         write = None if self._native.shows_calls else self._shape.write
-        return chat_messages(messages, self._tool_call, self._result, self._native.thinking.key, write)
+        several = bool(self._shape.between)
+        chat = chat_messages(
+            messages, self._tool_call, self._result, self._native.thinking.key, write, several=several
+        )
+        return [self._without_words(message) for message in chat]
+
+    def _without_words(self, message: ChatMessage) -> ChatMessage:
+        """Return a message without its words, where the template does not take them beside its calls."""
+        takes = self._native.words_beside_calls
+        if not message.calls or takes == "yes" or (takes == "without thoughts" and not all(message.thoughts)):
+            return message
+        return replace(message, parts=())
 
     def _tool_call(self, number: int, call: Call) -> ToolCall:
         identity = f"{number:09}" if self._native.ids == "nine" else f"functions.{call.name}:{number}"
@@ -130,11 +151,10 @@ class NativeFormat(AnswerFormat):
         thoughts = self._thoughts
         closing = [Span(f"{thoughts.close}\n\n", "answer")] if thoughts and thoughts.is_open else []
         if isinstance(answer, str):
-            text = f"{self._shape.lead}{self._native.words[0]}{answer}"
-            cut = len(self._shape.lead + self._native.words[0]) + 1
+            begun = self._shape.lead + ("" if self._opened else self._native.words[0])
+            text, cut = begun + answer, len(begun) + 1
             return *closing, Span(text[:cut], "answer"), Span(text[cut:], None)
-        shape = replace(self._shape, open="") if self._shape.lead else self._shape
-        return tuple(span for span in (*closing, *shape.spans([answer])) if span.text)
+        return tuple(span for span in (*closing, *self._shape.spans([answer])) if span.text)
 
     def read(self, text: str) -> Reading:
         reasoning, answer = self._apart(text)
@@ -161,13 +181,13 @@ class NativeFormat(AnswerFormat):
     def _apart(self, text: str) -> tuple[str, str]:
         """Split a text into the thoughts and the answer after them."""
         thinking, thoughts = self._native.thinking, self._thoughts
-        begun = text.lstrip()
-        is_opened = thinking.known and begun.startswith(thinking.open)
+        begun, opening = text.lstrip(), thinking.open.lstrip()
+        is_opened = thinking.known and begun.startswith(opening)
         if not is_opened and not (thoughts and thoughts.is_open):
             return "", text
         if thinking.close not in text and self._shape.trigger in text:
             return "", text  # there were no thoughts, or no mark separates them from the call
-        inner = begun[len(thinking.open) :] if is_opened else text
+        inner = begun[len(opening) :] if is_opened else text
         reasoning, _, answer = inner.partition(thinking.close)
         return reasoning.strip(), answer
 
@@ -178,8 +198,9 @@ class NativeFormat(AnswerFormat):
         before, *opened = shape.opening
         opening = "".join(opened)
         words = answer.partition(shape.trigger)[0]
-        if shape.lead and not answer.startswith(shape.lead) and (not loose or NAME.match(answer)):
-            words = before = opening = ""
+        at_once = answer.startswith(shape.open) and NAME.match(answer, len(shape.open))
+        if shape.lead and not answer.startswith(shape.lead) and (not loose or at_once):
+            words, before, opening = "", "", shape.open
         elif shape.trigger not in answer:
             return [], self._words(answer), []
         elif loose and len(shape.trigger) == 1:  # a bracket; words may contain others
@@ -198,9 +219,10 @@ class NativeFormat(AnswerFormat):
     def _words(self, text: str) -> str:
         opened, closed = self._native.words
         words = text.strip().removeprefix(_PYTHON_TAG)
-        for mark in (self._shape.lead, opened):
+        for mark in (self._shape.lead.lstrip(), opened):
             words = words.removeprefix(mark)
-        return words.removesuffix(closed).strip()
+        ends = _UNIT.match(closed)
+        return words.partition(ends[0])[0].strip() if ends else words.removesuffix(closed).strip()
 
 
 def chat_messages(
@@ -209,11 +231,14 @@ def chat_messages(
     result: Callable[[ToolCall, Outcome], ChatMessage],
     thoughts_key: str,
     write_calls: Callable[[Sequence[ToolCall]], str] | None = None,
+    *,
+    several: bool = True,
 ) -> list[ChatMessage]:
     """Return the history in OpenAI's shape: calls are parts of messages, their results separate messages.
 
-    `tool_call` makes a call with its number in the history, `result` the message that shows its outcome.
-    Thoughts are shown under `thoughts_key`, or left out if that is empty.
+    Without `several`, each call is a message of its own. `tool_call` makes a call with its number in the
+    history, `result` the message that shows its outcome. Thoughts are shown under `thoughts_key`, or left out
+    if that is empty.
     """
     chat: list[ChatMessage] = []
     number, calling = 0, -1  # the place of the message whose calls another may join
@@ -229,7 +254,7 @@ def chat_messages(
             continue
         call = tool_call(number, message.call)
         number += 1
-        if message.joins and calling >= 0:
+        if several and message.joins and calling >= 0:
             chat[calling] = replace(chat[calling], calls=(*chat[calling].calls, call))
         else:
             calling = len(chat)
@@ -251,10 +276,12 @@ _RULES = (
 )
 
 
-def _filled(text: str) -> Pattern:
-    """Return a text of a shape as a pattern, with its holes."""
-    holes = {ID: RegexText("[A-Za-z0-9]{9}"), INDEX: RegexText("[0-9]{1,4}")}
-    return tuple(holes.get(part, part) for part in re.split(f"({HOLES.pattern})", text) if part)
+def _filled(text: str, name: str = "") -> Pattern:
+    """Return a text of a shape as a pattern, with its holes, for a call of this name."""
+    number = RegexText("[0-9]{1,4}")
+    holes = {ID: RegexText("[A-Za-z0-9]{9}"), INDEX: number, ORDINAL: number}
+    parts = re.split(f"({HOLES.pattern})", text.replace(AGAIN, name))
+    return tuple(holes.get(part, part) for part in parts if part)
 
 
 class FormatChoice(NamedTuple):

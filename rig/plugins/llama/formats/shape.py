@@ -12,12 +12,14 @@ from typing import Literal, NamedTuple, TypeAlias
 from rig.core import registry
 from rig.core.calls import Call, Json
 from rig.plugins.llama.core.template import ToolCall
-from rig.plugins.llama.grammar.language import JSON, PYTHON, Span, Spelling, Tags
+from rig.plugins.llama.grammar.language import JSON, KIND, PYTHON, Span, Spelling, Tags
 
-ID, INDEX = "\ue0f2", "\ue0f3"
-"""Stand for what differs from call to call: an id of letters and digits, or a number."""
+ID, INDEX, ORDINAL, AGAIN = "\ue0f2", "\ue0f3", "\ue0f4", "\ue0f5"
+"""Stand for what differs from call to call: an id of letters and digits, the call's number from 0 or from 1,
+and its name once more.
+"""
 Sorting: TypeAlias = Literal["", "capitals first", "any case"]
-HOLES = re.compile(f"[{ID}{INDEX}]")
+HOLES = re.compile(f"[{ID}{INDEX}{ORDINAL}{AGAIN}]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +27,11 @@ class CallShape:
     """How calls are written: `open` NAME `after_name` ARGUMENTS, `between` and the next, then `close`.
 
     `arguments` are JSON of a spelling, or tags. `open`, `after_name`, `between` and `close` can hold an id or
-    a number (`ID`, `INDEX`). `trigger` is the part of `open` by which calls are recognised among words; with
-    a `lead`, the prompt ends with the trigger already, a call may come at once, and words begin with the
-    lead. Without `between` there is one call at most. Any of `also_after_name` may replace `after_name`, and
-    `also_after` may follow the arguments. `sorts` says whether arguments are sorted by name.
+    a number (`ID`, `INDEX`, `ORDINAL`), and `after_name` the name (`AGAIN`). `trigger` is the part of `open`
+    by which calls are recognised among words; with a `lead`, the prompt ends with the trigger already, a call
+    may come at once, and words begin with the lead; after them, `open` follows the trigger. Without `between`
+    there is one call at most. Any of `also_after_name` may replace `after_name`, and `also_after` may follow
+    the arguments. `sorts` says whether arguments are sorted by name.
     """
 
     open: str
@@ -45,7 +48,7 @@ class CallShape:
     @property
     def opening(self) -> tuple[str, str, str]:
         """The parts of what calls begin with: before the trigger, the trigger, and after it."""
-        return ("", self.trigger, "") if self.lead else self.open.partition(self.trigger)
+        return ("", self.trigger, self.open) if self.lead else self.open.partition(self.trigger)
 
     def write(self, calls: Sequence[Call | ToolCall]) -> str:
         """Return the calls as a model writes them."""
@@ -54,11 +57,11 @@ class CallShape:
     def spans(self, calls: Sequence[Call | ToolCall]) -> Iterator[Span]:
         """Yield the calls piece by piece, as a model writes them."""
         for number, call in enumerate(calls):
-            yield Span(self._filled(self.between if number else self.open, number), "answer")
+            yield Span(self.filled(self.between if number else self.open, number), "answer")
             yield Span(call.name, "tool")
-            yield Span(self._filled(self.after_name, number), "parameter")
+            yield Span(self.filled(self.after_name, number, call.name), "parameter")
             yield from self.arguments.parts(self.ordered(call.arguments))
-        yield Span(self._filled(self.close, max(len(calls) - 1, 0)), "parameter")
+        yield Span(self.filled(self.close, max(len(calls) - 1, 0)), "parameter")
 
     def ordered(self, value: Json) -> Json:
         """Return a value with all names in the order in which they are written."""
@@ -75,12 +78,13 @@ class CallShape:
         return sorted(names, key=str.lower if self.sorts == "any case" else None)
 
     @staticmethod
-    def _filled(text: str, number: int) -> str:
-        """Return a text with its holes filled by an id and a number."""
-        return text.replace(ID, f"{number:09}").replace(INDEX, str(number))
+    def filled(text: str, number: int, name: str = "") -> str:
+        """Return a text with its holes filled, for a call with this number and name."""
+        fillings = {ID: f"{number:09}", INDEX: str(number), ORDINAL: str(number + 1), AGAIN: name}
+        return HOLES.sub(lambda hole: fillings[hole[0]], text)
 
 
-Kept = Literal["never", "within a turn", "always"]
+Kept = Literal["never", "within a turn", "beside calls", "in part", "always"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +205,34 @@ DEEPSEEK_R1 = Preset(
 MISTRAL = Preset(
     "mistral",
     CallShape("[TOOL_CALLS]", "[ARGS]", JSON, "", trigger="[TOOL_CALLS]", between="[TOOL_CALLS]"),
+)
+KIMI_K3 = Preset(
+    "kimi-k3",
+    CallShape(
+        '<|open|>response<|sep|><|close|>response<|sep|><|open|>tools<|sep|><|open|>call tool="',
+        f'" index="{ORDINAL}"<|sep|>',
+        Tags(
+            '<|open|>argument key="',
+            '" type="string"<|sep|>',
+            "<|close|>argument<|sep|>",
+            f'" type="{KIND}"<|sep|>',
+            "<|close|>argument<|sep|>",
+        ),
+        "<|close|>call<|sep|><|close|>tools<|sep|><|close|>message<|sep|>",
+        trigger="<|open|>tools<|sep|>",
+        between='<|close|>call<|sep|><|open|>call tool="',
+    ),
+    (("<|open|>", "<|end_of_msg|>", "argument"),),
+    always=True,
+    thinking=Thinking(
+        "<|open|>think<|sep|>",
+        "<|close|>think<|sep|>",
+        "reasoning_content",
+        "always",
+        on={"thinking": True},
+        off={"thinking": False},
+    ),
+    words=("<|open|>response<|sep|>", "<|close|>response<|sep|><|close|>message<|sep|>"),
 )
 GEMMA = Preset("gemma", _LLAMA, (("<start_of_turn>", "<end_of_turn>"),))
 

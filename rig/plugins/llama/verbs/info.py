@@ -1,6 +1,7 @@
 """What `rig models info` shows: a file, how it fits on this machine, and how its model calls tools."""
 
 import json
+import re
 from collections.abc import Iterator
 
 import click
@@ -18,7 +19,7 @@ from rig.plugins.llama.files.registry import Entry, family_of, template_of
 from rig.plugins.llama.formats.detection import Native, Unsupported, native_of
 from rig.plugins.llama.formats.form import NativeFormat
 from rig.plugins.llama.formats.probe import find_variables
-from rig.plugins.llama.formats.shape import ID, INDEX
+from rig.plugins.llama.formats.shape import AGAIN, ID, INDEX, ORDINAL
 from rig.plugins.llama.grammar.language import Tags
 from rig.show.texts import file_size, millions
 
@@ -148,6 +149,8 @@ _LONGEST, _MOST_LINES = 1200, 32
 _KEPT = {
     "never": "dropped from earlier messages",
     "within a turn": "kept until the user speaks again",
+    "beside calls": "kept in earlier messages with calls",
+    "in part": "kept in some earlier messages",
     "always": "kept in all earlier messages",
 }
 
@@ -254,12 +257,20 @@ def _certainty(native: Native) -> str:
 
 
 def _variables(template: ChatTemplate) -> Iterator[tuple[str, str]]:
-    """Yield the variables that the template reads, with defaults and the values that change a prompt."""
-    for number, (name, default, values, is_open) in enumerate(find_variables(template)):
+    for number, line in enumerate(variable_lines(template)):
+        yield ("" if number else "variables"), line
+
+
+@probing()
+def variable_lines(template: ChatTemplate) -> list[str]:
+    """Return the variables that the template reads, with defaults and the values that change a prompt."""
+    lines = []
+    for name, default, values, is_open in find_variables(template):
         shown = [json.dumps(value, ensure_ascii=False) for value in values] + ["any text"] * is_open
         usual = f" (by default {json.dumps(default, ensure_ascii=False)})" if default is not None else ""
         what = f": {', '.join(shown)}" if shown else ": no value that was tried changes a prompt"
-        yield ("" if number else "variables"), f"{name}{usual}{what}"
+        lines.append(f"{name}{usual}{what}")
+    return lines
 
 
 def _arguments(native: Native) -> str:
@@ -288,4 +299,5 @@ def _example(template: ChatTemplate, native: Native) -> str:
 
 def _shown(text: str) -> str:
     """Return a text of a form in one line, with words for what differs from call to call."""
-    return repr(text.replace(ID, "ID").replace(INDEX, "NUMBER"))
+    words = {ID: "ID", INDEX: "NUMBER", ORDINAL: "NUMBER", AGAIN: "NAME"}
+    return repr(re.sub("|".join(words), lambda hole: words[hole[0]], text))

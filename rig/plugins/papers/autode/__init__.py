@@ -10,15 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from rig.core.calls import Call, ExecutedCall, JsonObject, Outcome
-from rig.core.documents import parsed, read_lines
 from rig.core.errors import ErrorKind, RigError, counted
 from rig.core.files import json_text
 from rig.core.paths import real
-from rig.core.tables import ArmScore, Table
 from rig.core.tasks import ASSISTANT as THE_ASSISTANT
 from rig.core.tasks import PlayedTurn, Step
 from rig.methods.base import Loaded
-from rig.methods.paper import Paper, RecordedArm, RecordedRun
 from rig.methods.scripted import called, failed, replied
 from rig.plugins.autode import checkout
 from rig.plugins.autode.checkout import DialogueRow
@@ -26,6 +23,9 @@ from rig.plugins.autode.judgement import arguments, verdict_of
 from rig.plugins.autode.scenarios import ASSISTANT, Scenario
 from rig.plugins.autode.scripted_user import FAILED
 from rig.plugins.autode.talk import DONE, THE_USER, AutoDeSettings, Mode, Talk, usable
+from rig.plugins.documents.documents import parsed, read_lines
+from rig.plugins.papers.grids import ArmScore, Table
+from rig.plugins.papers.paper import Paper, RecordedArm, RecordedRun
 
 _REASONS = {
     "round_limit": "Round limit reached",

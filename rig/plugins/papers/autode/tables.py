@@ -15,7 +15,7 @@ import numpy as np
 
 from rig.core.calls import JsonObject
 from rig.core.metrics import Counts
-from rig.core.tables import ArmScore, Row, Table
+from rig.plugins.papers.grids import ArmScore, Row, Table
 from rig.stats import Vector, agreement
 from rig.stats.agreement import Interval
 

@@ -21,16 +21,24 @@ from rig.core.errors import RigError
 from rig.core.files import filling
 from rig.core.metrics import TASKS, Declaration, Metric, Part, Score
 from rig.core.models import Prediction, Request, StepKey, ToolDoc
-from rig.core.tasks import ASSISTANT, ExpectedTurn, PlayedTurn, Step
+from rig.core.tasks import ASSISTANT, ExpectedTurn, PlayedTurn, SearchPath, Step
 from rig.methods.base import Grading, Method, Option, OptionValues, Settings, Setup
-from rig.methods.paper import RecordedArm, RecordedRun
 from rig.methods.scripted import replied
+from rig.plugins.papers.paper import RecordedArm, RecordedRun
 from rig.plugins.papers.toolbench.raw import checked_shape, convert, is_raw, method_of, query_id, raw_of
 from rig.plugins.solutions import judgements
 from rig.plugins.solutions.judgements import Judgement, ModelAnswers
 from rig.plugins.solutions.rules import SEED, Shape
 from rig.plugins.solutions.setup import SolutionSetup
-from rig.plugins.solutions.solution import FINISH, Finished, Node, Solution, json_value, without_judge
+from rig.plugins.solutions.solution import (
+    FINISH,
+    Finished,
+    Node,
+    Solution,
+    json_value,
+    search_path,
+    without_judge,
+)
 
 LARGEST = 256 << 20
 """The most bytes of a file that is read."""
@@ -238,6 +246,10 @@ class ToolBench(Method):
         )
         return Request(StepKey(task.name), tools=tools)
 
+    def path(self, task: Recorded, turns: Sequence[PlayedTurn], settings: OptionValues) -> SearchPath:
+        """Return the steps that metrics read (see `path_of`)."""
+        return search_path(path_of(turns))
+
     def ready(self, values: Mapping[str, Any]) -> "ToolBenchSetup":
         return ToolBenchSetup(self, self.settings(values))
 
@@ -348,10 +360,6 @@ class ToolBenchSetup(SolutionSetup, Setup):
     ) -> Solution | None:
         """Return the answer as it is in its file."""
         return task.answers.get(settings["answers_of"])
-
-    def path(self, task: Recorded, turns: Sequence[PlayedTurn], settings: OptionValues) -> Sequence[Step]:
-        """Return the steps that metrics read (see `path_of`)."""
-        return path_of(turns)
 
 
 METHOD = ToolBench()

@@ -13,8 +13,8 @@ from typing import cast, get_args
 from pydantic import Field
 
 from rig.core.calls import Json, JsonObject
-from rig.core.documents import Foreign, Many, parsed
 from rig.core.errors import RigError
+from rig.plugins.documents.documents import Foreign, Many, parsed
 from rig.plugins.solutions.rules import SEED, Shape
 from rig.plugins.solutions.solution import (
     FINISH,

@@ -16,11 +16,11 @@ from pydantic import BeforeValidator, Field
 
 from rig.core.budget import parse_json
 from rig.core.calls import Json, JsonObject
-from rig.core.documents import Foreign, parsed
 from rig.core.errors import RigError
 from rig.core.files import csv_line, filling, inert, read_text, write
-from rig.core.tables import Standing
-from rig.methods.paper import Paper
+from rig.plugins.documents.documents import Foreign, parsed
+from rig.plugins.papers.grids import Standing
+from rig.plugins.papers.paper import Paper
 from rig.plugins.papers.toolbench import method
 from rig.plugins.papers.toolbench.method import file_name, read_json
 from rig.plugins.solutions import judgements

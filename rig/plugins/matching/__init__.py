@@ -1,0 +1,1 @@
+"""Whether a predicted call matches the ground truth, and whether two worlds are the same."""
