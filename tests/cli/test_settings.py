@@ -95,7 +95,7 @@ def test_a_run_goes_on_with_the_options_it_began_with(folder: Path, rig: Rig) ->
         ),
         (
             "[run]\nlimit = 1.5\n",
-            "run.limit cannot be used: takes a whole number from 1 on, not '1.5'",
+            "run.limit cannot be used: takes a whole number from 1 on, not 1.5",
         ),
         ("[run]\nlimit = [1, 2]\n", "rig.toml: run.limit takes one value"),
         ("[run]\nlimit = true\n", "rig.toml: run.limit takes a text or a number"),

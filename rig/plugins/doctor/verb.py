@@ -146,6 +146,21 @@ def _file(name: str) -> Iterator[Symptom]:
             yield Symptom(finding.question.title, "ok" if is_good else "warn", finding.text, advice)
     finally:
         passing.clear()
+    yield from _template_variables(resolve(name).path)
+
+
+def _template_variables(path: Path) -> Iterator[Symptom]:
+    """Yield what a chat template lets people set."""
+    from rig.plugins.llama.core.template import ChatTemplate
+    from rig.plugins.llama.files.info import inspect
+    from rig.plugins.llama.files.registry import template_source
+    from rig.plugins.llama.verbs.info import variable_lines
+
+    source = template_source(inspect(path), None, own_format=True)
+    lines = variable_lines(ChatTemplate(source)) if source else []
+    advice = "rig run --template-set NAME=VALUE,VALUE makes an arm of each"
+    if lines:
+        yield Symptom("variables", "ok", "; ".join(lines), advice)
 
 
 _LEAKED = "llama-server and vLLM take leaked calls for words; more lenient programs carry them out"

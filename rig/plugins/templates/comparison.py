@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from rig.core.calls import JsonObject
 from rig.core.errors import RigError
-from rig.plugins.llama.core.template import ChatTemplate, TemplateError
+from rig.plugins.llama.core.template import ChatTemplate, TemplateError, probing
 from rig.plugins.llama.formats.detection import Native, Unsupported, native_of
 from rig.plugins.llama.formats.probe import find_variables
 from rig.plugins.templates.talks import TALKS, Talk
@@ -105,6 +105,7 @@ def differences(first: Mapping[str, Prompt], second: Mapping[str, Prompt]) -> li
     return found
 
 
+@probing()
 def facts(template: ChatTemplate, found: Mapping[str, Prompt]) -> dict[str, str]:
     """Return what a template means for tools, in a few words for each question."""
     try:
@@ -188,3 +189,12 @@ def grouped(found: Sequence[Difference]) -> list[tuple[Difference, list[str]]]:
         changed = tuple(line for line in difference.diff if line[:1] in "+-")
         groups.setdefault(changed, (difference, []))[1].append(difference.talk)
     return list(groups.values())
+
+
+def meaning(
+    first: ChatTemplate, texts: Mapping[str, Prompt], second: ChatTemplate, others: Mapping[str, Prompt]
+) -> dict[str, tuple[str, str]]:
+    """Return what two templates mean for tools where that differs, by question."""
+    one, other = facts(first, texts), facts(second, others)
+    pairs = {name: (one.get(name, "—"), other.get(name, "—")) for name in {**one, **other}}
+    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
