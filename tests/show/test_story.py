@@ -17,7 +17,7 @@ from rig.core.events import (
 )
 from rig.core.paths import DEMO
 from rig.methods.scripted import Scripted
-from rig.show.story import Story, errors_of
+from rig.show.story import Story, errors_by_kind
 from rig.show.transcript import transcript_text
 from rig.store import Runs, StoredRun, Transcript
 from tui.live.layout import LENGTHS
@@ -33,7 +33,7 @@ def heard(run: StoredRun, where: Where, transcript: Transcript) -> ConversationS
     state = RunState(declaration=run.declaration)
     state.apply_all(events)
     if transcript.counts is not None:
-        errors = dict(errors_of(transcript.turns.values()))
+        errors = dict(errors_by_kind(transcript.turns.values()))
         state.apply(ConversationFinished(where, transcript.counts, {}, Speed(), errors))
     conversation = state.conversation(where)
     conversation.turns = len(transcript.conversation.known_turns)
