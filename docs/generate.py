@@ -2,7 +2,8 @@
 
 A page says where by two comments: `<!-- commands -->` for the --help texts of all verbs, `<!-- columns -->`
 for the columns of the run store, `<!-- api -->` for what `import rig` offers, up to `<!-- end -->`. So these
-pages can be read as they are; a test compares them with the code. `<!-- keys of MODULE:SCREEN -->` stands for
+pages can be read as they are; a test compares them with the code. It also writes the keywords of `rig.run`
+for editors (`rig/config/keywords.pyi`). `<!-- keys of MODULE:SCREEN -->` stands for
 the keys and signs of a screen, which only the built site has. mkdocs calls `on_page_markdown` for each page.
 Of files outside docs/ the site has the changelog; links to others become text.
 """
@@ -20,6 +21,9 @@ import click
 
 import rig
 from rig.cli import cli
+from rig.cli.options import with_all_options
+from rig.config.option import Option
+from rig.config.options import TABLE
 from rig.plugins.bundle.verb import commands
 from rig.store.views import EXPORTED, described
 from tui.widgets.keys import markdown
@@ -35,6 +39,7 @@ MARKER = re.compile(
 )
 LINK = re.compile(r"\[(?P<words>[^\]]*)\]\((?P<up>(?:\.\./)+)(?P<target>[^)]*)\)")
 WIDTH = 92
+KEYWORDS = Path(__file__).parents[1] / "rig" / "config" / "keywords.pyi"
 CHANGELOG = Path(__file__).parent.with_name("CHANGELOG.md")
 
 
@@ -88,8 +93,35 @@ def commands_text() -> str:
         context = click.Context(command, info_name=name, terminal_width=WIDTH, max_content_width=WIDTH)
         context.help_option_names = ["-h", "--help"]
         level = "#" * min(len(path) + 1, 4)
-        parts.append(f"{level} {name}\n\n```text\n{command.get_help(context).rstrip()}\n```\n")
+        parts.append(
+            f"{level} {name}\n\n```text\n{command.get_help(with_all_options(context)).rstrip()}\n```\n"
+        )
     return "\n".join(parts)
+
+
+def keywords_text() -> str:
+    """The types of the options as keywords of `rig.run`, as a stub that editors complete from."""
+    lines = [
+        '"""The options of `rig run` as keywords of `rig.run`, written by `python docs/generate.py`."""\n',
+        "from collections.abc import Sequence",
+        "from pathlib import Path",
+        "from typing import Literal, TypedDict\n",
+        "class RunKeywords(TypedDict, total=False):",
+    ]
+    own = [option for option in TABLE.values() if option.help and option.reader != "plugin"]
+    return "\n".join([*lines, *(f"    {option.name}: {_keyword(option)}" for option in own)]) + "\n"
+
+
+def _keyword(option: Option) -> str:
+    words = tuple(option.values or option.choices)
+    literal = ", ".join(f'"{word}"' for word in words)
+    kinds = [f"Literal[{literal}]"] if words else []
+    if not option.choices or option.kind is bool:
+        kinds.insert(0, "str | Path" if option.kind is Path or option.opens else option.kind.__name__)
+    one = " | ".join(kinds)
+    if option.listed or option.several:
+        one = f"{one} | Sequence[{one}]"
+    return f"{one} | None" if option.default is None else one
 
 
 def columns_text() -> str:
@@ -167,3 +199,4 @@ if __name__ == "__main__":
         if (new := filled(text)) != text:
             path.write_text(new, encoding="utf-8")
             print(path)
+    KEYWORDS.write_text(keywords_text(), encoding="utf-8")

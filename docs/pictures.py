@@ -25,11 +25,12 @@ from typing import Any
 
 from textual.pilot import Pilot
 
+from rig.config.options import RunConfig
 from rig.core.events import Event, TurnStarted
 from rig.plugins.displays.verb import recording
 from rig.plugins.replay.player import Player
 from rig.running.control import Control
-from rig.running.planning import Options, plan
+from rig.running.planning import plan
 from rig.running.runner import run
 from rig.show.steps import CallVerdict
 from tui.app import RigApp
@@ -69,7 +70,7 @@ def over(state: RunState, arm: int) -> int:
 
 
 @asynccontextmanager
-async def live(options: Options) -> AsyncIterator[tuple[RunScreen, Pilot[Any]]]:
+async def live(options: RunConfig) -> AsyncIterator[tuple[RunScreen, Pilot[Any]]]:
     """A run under the view; it is stopped when this ends."""
     feed, control = EventQueue(), Control()
     with tempfile.TemporaryDirectory() as directory:
@@ -130,7 +131,7 @@ async def pictures_of_demo() -> None:
 
 async def picture_of_one(model: str, after: int) -> None:
     """A run of one arm."""
-    async with live(Options(models=(model,))) as (screen, pilot):
+    async with live(RunConfig.of(models=(model,))) as (screen, pilot):
         await until(screen, lambda state: over(state, 0) >= after and writes(state))
         await take(screen, pilot, "live.svg")
 

@@ -12,30 +12,31 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Generic, SupportsIndex, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, SupportsIndex, TypeVar, Unpack, overload
 
-import click
 from markupsafe import escape
 
 from rig import running, show
-from rig.cli.options import click_option, require_one_suite
 from rig.compare import compare as comparing
 from rig.compare.arms import ComparisonOptions
 from rig.compare.findings import Comparison as Comparison
 from rig.compare.verdict import ArmVerdict as ArmVerdict
 from rig.compare.verdict import VerdictKind as VerdictKind
-from rig.config.options import TABLE
+from rig.config.options import RunConfig, named, require_one_suite
 from rig.core import paths
 from rig.core.budget import parse_json
 from rig.core.calls import JsonObject
 from rig.core.errors import RigError as RigError
-from rig.core.errors import did_you_mean, meant
+from rig.core.errors import meant
 from rig.core.metrics import in_other_forms
-from rig.running.planning import Options, plan
+from rig.running.planning import plan
 from rig.show import is_notebook
 from rig.show.texts import printable
 from rig.show.transcript import transcript_text
 from rig.store import Runs, StoredRun, Transcript
+
+if TYPE_CHECKING:
+    from rig.config.keywords import RunKeywords
 
 
 @dataclass(frozen=True, slots=True)
@@ -407,7 +408,7 @@ def run(
     store: str | Path | None = None,
     name: str | None = None,
     display: str | None = None,
-    **options: Any,
+    **options: "Unpack[RunKeywords]",
 ) -> Run:
     """Evaluate models as `rig run` does, store every turn, and return the run.
 
@@ -416,34 +417,13 @@ def run(
     that `--display` takes; by default a bar in a notebook, and lines elsewhere. An interrupt stops after the
     current step and returns the run as it is; `rig run --resume` continues it. Raises RigError.
     """
-    chosen = {option: _value(option, value) for option, value in options.items()}
-    require_one_suite(chosen)
+    for option in options:
+        if not named(option).help:
+            raise RigError(f"no option {option!r}; `rig run --help-all` lists them")
+    require_one_suite(options)
     several = [models] if isinstance(models, str | Path) else models
     path = paths.runs_file() if store is None else Path(store)
-    planned = plan(Options(models=tuple(map(str, several)), **chosen), path, name)
+    planned = plan(RunConfig.of(models=several, **options), path, name)
     chosen_display = display or ("notebook" if is_notebook() else "plain")
     running.run(planned, show.choose(chosen_display, sys.stdout))
     return Store(path).run(planned.run)
-
-
-def _value(name: str, value: Any) -> Any:
-    """Return an option's value as the command line reads it. Raises RigError for a bad name or value."""
-    names = [option.name for option in TABLE.values() if option.help]
-    if name not in names:
-        flag = name.replace("-", "_")
-        raise RigError(f"no option {name!r}{did_you_mean(flag, names) or '; `rig run --help` lists them'}")
-    option = TABLE[name]
-    if value == option.start or (value is None and option.start == (None,)):
-        return option.start
-    parameter = click_option(option)
-    several = value if isinstance(value, list | tuple) else [value]
-    words = {meaning: word for word, meaning in (option.values or {}).items()}
-    # Converted from text, as on the command line, so that the same values are refused with the same messages.
-    texts = [words.get(one, one if one is None else str(one)) for one in several]
-    try:
-        if None in texts or (len(texts) != 1 and not parameter.multiple):
-            raise click.BadParameter("needs one value", param=parameter)
-        context = click.Context(click.Command("run"))
-        return parameter.process_value(context, texts if parameter.multiple else texts[0])
-    except click.ClickException as error:
-        raise RigError(f"{name}={value!r}: {error.format_message()}") from error

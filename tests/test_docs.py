@@ -57,6 +57,7 @@ def test_what_pages_take_from_the_code_is_in_them_as_it_is() -> None:
     made = [path for path, text in pages.items() if generator.MARKER.search(text)]
     assert len(made) >= 3
     assert [str(path) for path in made if generator.filled(pages[path]) != pages[path]] == []
+    assert generator.KEYWORDS.read_text(encoding="utf-8") == generator.keywords_text()
 
 
 def test_what_pages_import_of_rig_is_there() -> None:

@@ -138,7 +138,7 @@ import sys
 from pathlib import Path
 from rig.core.events import TurnFinished
 from rig.running.control import Control
-from rig.running.planning import Options
+from rig.config.options import RunConfig
 from rig.running.planning import plan
 from rig.running.runner import run
 control, seen = Control(), []
@@ -147,7 +147,7 @@ def emit(event):
         seen.append(event)
         if len(seen) == 7:
             control.stop()
-options = Options(models=("bisecting", "counting"), suite=sys.argv[1], role=("user=honest",))
+options = RunConfig.of(models=("bisecting", "counting"), suite=sys.argv[1], role=("user=honest",))
 run(plan(options, Path("runs.sqlite")), emit, control)
 """
     subprocess.run([sys.executable, "-c", script, str(secrets)], cwd=tmp_path, check=True)
@@ -224,7 +224,7 @@ def test_options_that_only_the_method_knows_make_arms(call: Call, secrets: Path)
     ("arguments", "fault"),
     [
         (("--set", "much=1"), "no option of the method is called much; choose from: most"),
-        (("--set", "most=lots"), "--set most=lots: not a value such as 5"),
+        (("--set", "most=lots"), "--set most=lots: takes a whole number, not 'lots'"),
         (("--docs", "names"), "--docs has no effect on the method guessing"),
         (("--role", "judge=honest"), "not a role of the method guessing; its roles: user"),
         (("--role", "user=nobody"), "nobody"),
@@ -402,14 +402,14 @@ def test_a_dial_makes_arms_and_has_a_metric_of_its_own(call: Call) -> None:
     assert [arm["arm"] for arm in arms] == [f"oracle shouting={level}" for level in (0, 2, 5)]
     assert [(arm["success_rate"], arm["shouts_back"]) for arm in arms] == [(1.0, 0.0)] * 3
     wrong = (*asked, "--set", "shouting=x")
-    assert "--set shouting=x: 'x' is not a number" in call(*wrong, plugins=("shouting.py",), code=2)
+    assert "--set shouting=x: takes a whole number, not 'x'" in call(*wrong, plugins=("shouting.py",), code=2)
     assert "shouting=5" in call("show", "latest")
     compared = call("compare", "latest", plugins=("shouting.py",))
     assert "stress.shouting (none -> 5)" in compared
     assert "shouts back" in call("show", "latest")
     assert "no option of the method is called shouting" in call(*asked, "--set", "shouting=1", code=2)
     fault = call(*asked, "--set", "shouting=x", plugins=("shouting.py",), code=2)
-    assert "'x' is not a number" in fault
+    assert "takes a whole number, not 'x'" in fault
 
 
 @pytest.mark.slow
@@ -436,7 +436,7 @@ def test_a_plugin_of_80_lines_has_a_verb_options_a_strategy_and_a_note(call: Cal
     refused = call("run", "--resume", "latest", plugins=("guessing.py",), code=2)
     assert "options that nothing here registers (patience, mood); name their plugin" in refused
     wrong = call(*asked, "--patience", 0, plugins=plugin, code=2)
-    assert "'--patience': 0 is not in the range x>=1" in wrong
+    assert "--patience takes a whole number from 1 on, not 0" in wrong
 
 
 def test_options_of_a_plugin_are_in_the_settings_file_and_in_the_api(call: Call, tmp_path: Path) -> None:

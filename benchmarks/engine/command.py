@@ -16,10 +16,10 @@ from rig import show
 from rig.cli.options import MODEL, json_option, of_table
 from rig.cli.output import print_json, print_table, printable
 from rig.cli.verbs import option, verb
+from rig.config.options import RunConfig
 from rig.core.errors import RigError
 from rig.plugins.tooltalk.method import ToolTalk
 from rig.running.control import Control
-from rig.running.planning import Options as RunOptions
 from rig.running.planning import plan
 
 _COUNT = click.IntRange(min=1)
@@ -112,7 +112,7 @@ def _profile(options: Options, parallel: int, as_json: bool) -> None:
         raise RigError("--profile plays conversations, and --prompts has none; give one of them")
     with tempfile.TemporaryDirectory(prefix="rig-bench-") as folder:
         todo = plan(
-            RunOptions(
+            RunConfig.of(
                 models=(options.model,),
                 suite=options.work.suite,
                 conversations=Path(options.work.directory) if options.work.directory else None,

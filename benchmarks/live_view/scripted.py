@@ -13,6 +13,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+from rig.config.options import RunConfig
 from rig.core.calls import without_token
 from rig.core.events import ConversationFinished, Emit, Event
 from rig.core.models import Notify, Prediction, Request
@@ -20,7 +21,7 @@ from rig.methods.scripted import Scripted, called, replied
 from rig.plugins.tooltalk.conversations import Conversation
 from rig.running.control import Control
 from rig.running.plan import Arm
-from rig.running.planning import Options, plan
+from rig.running.planning import plan
 from rig.running.runner import run
 from rig.show.base import Display, NoDisplay
 from tui.display import TuiDisplay
@@ -61,7 +62,7 @@ def main(display: str, conversations: int, rate: float, slots: int) -> None:
     grown: list[tuple[int, int]] = []
     over = 0
     with tempfile.TemporaryDirectory() as folder:
-        planned = plan(Options(models=("oracle",)), Path(folder) / "runs.sqlite")
+        planned = plan(RunConfig.of(models=("oracle",)), Path(folder) / "runs.sqlite")
         script = Script(planned.conversations)
 
         def load(_notify: Notify) -> Scripted:

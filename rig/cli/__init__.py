@@ -19,7 +19,6 @@ from rig.show import signs
 
 VERBS = {
     "run": Verb("rig.cli.run", "Evaluate one or more models.", "Play"),
-    "noise": Verb("rig.cli.run:noise", "Measure how much two identical runs differ.", "Play"),
     "runs": Verb("rig.cli.runs", "List stored runs, newest first.", "Results"),
     "show": Verb(
         "rig.cli.runs:show", "Show the results of a run, or one conversation call by call.", "Results"

@@ -57,10 +57,10 @@ def explained(error: click.ClickException) -> str:
         value = message.partition(": ")[2].partition(" is not a valid ")[0]
         wanted = _number(error.param.type)
         if wanted and " is not a valid " in message:
-            words = "".join(f" or {word}" for word in getattr(error.param.type, "words", ()))
-            return f"{_flag(error.param)} takes {wanted}{words}, not {value}"
+            return f"{_flag(error.param)} takes {wanted}, not {value}"
         return message
-    help_of_it = f"; `{path} --help` lists what it takes"
+    has_more = any(parameter.name == "help_all" for parameter in error.ctx.command.get_params(error.ctx))
+    help_of_it = f"; `{path} {'--help-all' if has_more else '--help'}` lists what it takes"
     if isinstance(error, click.NoSuchOption):
         return f"{message.removesuffix('.')}{help_of_it}"
     if "unexpected extra argument" in message:

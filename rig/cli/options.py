@@ -4,9 +4,9 @@ They include the shell completion of models, runs and conversations, which offer
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from click.shell_completion import CompletionItem
 
 from rig import show
 from rig.cli.verbs import OTHERS, GroupedOption, argument, option
-from rig.config.option import GROUPS, SERVERS, Option
+from rig.config.option import GROUPS, Option
 from rig.config.options import TABLE
 from rig.core import opening, registry
 from rig.core.errors import RigError
@@ -91,7 +91,7 @@ def _stored(context: click.Context, typed: str, names: "Callable[[Runs], Iterabl
     return []
 
 
-OUTPUT = "Output"
+OUTPUT, SERVERS = "Output", "Servers"
 
 
 class FloatRange(click.FloatRange):
@@ -110,86 +110,65 @@ _WIDEST = 24
 """The most cells of an option's name; the help of a longer one starts on the next line."""
 
 
-class _NumberOrWord(click.IntRange):
-    """A number, or one of the words that stand for one."""
-
-    def __init__(self, words: Iterable[str], least: int | None, most: int | None) -> None:
-        super().__init__(least, most)
-        self.words = tuple(words)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return value if value in self.words else super().convert(value, param, ctx)
-
-
 _COMPLETED = {"suite": complete_suites, "toolbox": complete_toolboxes, "method": complete_methods}
 """How the values of options in the table are completed, by name."""
+
+
+class RefusedValue(click.BadParameter):
+    """Says what an option takes, and what was given."""
+
+    def format_message(self) -> str:
+        return f"{max(self.param.opts, key=len)} {self.message}" if self.param else self.message
+
+
+class OptionType(click.ParamType[Any]):
+    """What an option of the table takes: a number, or several values as one text with commas."""
+
+    def __init__(self, told: Option) -> None:
+        self.told = told
+        self.name = told.name
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            if self.told.commas:
+                return self.told.read(value)
+            return self.told.parse(value) if isinstance(value, str) else self.told.check(value)
+        except RigError as error:
+            raise RefusedValue(str(error), ctx, param) from error
 
 
 def click_option(told: Option, *, single: bool = False, **changes: Any) -> click.Option:
     """Return an option of the table as click takes it, with `changes`. A `single` one has no default, makes
     no arms, and takes no words for numbers.
     """
-    words = () if single else tuple(told.values or ())
     is_several = told.listed or (told.several and not single)
-    unset = f"  [default: {told.unset}]" if told.unset and (single or not callable(told.default)) else ""
-    default = (() if is_several else None) if single else told.start
-    in_help = False if single or default in (None, (None,)) else told.unset or True
+    start = tuple(map(told.word, told.start))
+    default: Any = (() if is_several else None) if single else start if is_several else start[0]
+    shown = told.unset if single or start in ((), (None,)) else told.unset or ", ".join(map(str, start))
     flag, metavar = told.flag, told.metavar
     parts: dict[str, Any] = {
-        "group": told.group,
+        "group": told.title,
+        "common": told.common,
         "default": default,
-        "show_default": in_help,
         "multiple": is_several,
     }
-    if told.commas:
-        parts |= {"type": _Levels(told), "callback": _as_one}
-    elif told.choices:
+    if told.choices and not told.commas:
         parts["type"] = click.Choice(told.choices)
-    elif told.kind is bool and told.default:
-        flag = f"{flag}/--{told.off or f'no-{told.name}'.replace('_', '-')}"
     elif told.kind is bool:
-        parts["show_default"] = False
-    elif told.kind in (int, float):
-        metavar = metavar or "|".join(["N" if told.kind is int else "X", *words])
-        parts["type"] = _range(told, words)
+        no = f"--{told.off or f'no-{told.name}'.replace('_', '-')}"
+        flag = f"{flag}/{no}" if told.default else flag
+        shown = told.flag.removeprefix("--") if told.default and not single else ""
+    elif told.commas or told.kind in (int, float):
+        own = replace(told, values=None) if single else told
+        metavar = metavar or "|".join(["N" if told.kind is int else "X", *(own.values or ())])
+        parts["type"] = OptionType(own)
     if told.name in _COMPLETED:
         parts["shell_complete"] = _COMPLETED[told.name]
     mark = _MARK if told.several and not single else ""
-    make = option(f"{told.help}{mark}{unset}", metavar, flag, **{**parts, **changes})
-    parameter: click.Option = make(told.name, told.kind)
+    notes = "; ".join(filter(None, [shown and f"default: {shown}", told.bounds]))
+    make = option(f"{told.help}{mark}{notes and f'  [{notes}]'}", metavar, flag, **{**parts, **changes})
+    parameter: click.Option = make(told.name, str if told.choices else told.kind)
     return parameter
-
-
-class _Levels(click.ParamType[Any]):
-    """Takes several values as one text with commas."""
-
-    name = "levels"
-
-    def __init__(self, told: Option) -> None:
-        self._told = told
-
-    def convert(
-        self, value: Any, parameter: click.Parameter | None, context: click.Context | None
-    ) -> tuple[Any, ...]:
-        if isinstance(value, tuple):
-            return value
-        try:
-            return self._told.levels(str(value))
-        except RigError as error:
-            self.fail(str(error), parameter, context)
-
-
-def _as_one(_: click.Context, __: click.Parameter, values: Any) -> tuple[Any, ...]:
-    return tuple(dict.fromkeys(value for several in values for value in several))
-
-
-def _range(told: Option, words: Sequence[str]) -> click.ParamType[Any]:
-    if told.kind is float:
-        least = told.least if told.more_than is None else told.more_than
-        return FloatRange(least, told.most, min_open=told.more_than is not None)
-    # click needs whole numbers as bounds of whole numbers.
-    least, most = (None if bound is None else int(bound) for bound in (told.least, told.most))
-    return _NumberOrWord(words, least, most) if words else click.IntRange(least, most)
 
 
 def table_options(verb: str = "", *, single: bool = False, without: Sequence[str] = ()) -> list[click.Option]:
@@ -218,12 +197,6 @@ def chosen_options(context: click.Context) -> dict[str, Any]:
     if by_role:
         options["role"] = (*options.get("role", ()), *by_role)
     return options
-
-
-def require_one_suite(options: Mapping[str, Any]) -> None:
-    """Raise RigError if the conversations are chosen twice."""
-    if "suite" in options and "conversations" in options:
-        raise RigError("--suite and --conversations both choose the conversations; give one of them")
 
 
 def runs_option(help_text: str) -> Any:
@@ -256,7 +229,7 @@ WRITTEN_STORE = runs_option("The run store to write.")
 AS_JSON = json_option("Print JSON.")
 JSON_AT_END = json_option("Print one JSON object at the end; the display uses stderr.")
 NAME = option("Give the run a name.", "NAME", group=OUTPUT)
-FULL = option("Print every number at the end instead of one screen.", group=OUTPUT)
+FULL = option("Print every number at the end instead of one screen.", group=OUTPUT, common=False)
 DISPLAY = option(
     "How to show the run: live, a line for each conversation, JSON lines, or not at all.",
     type=_DisplayName(),
@@ -279,9 +252,10 @@ class Network:
         "Let a server be on this host; prompts then leave this machine. Give it each time.",
         "HOST",
         group=SERVERS,
+        common=False,
     )
     key_from: str | None = option(
-        "Send the key in this environment variable to the server.", "VARIABLE", group=SERVERS
+        "Send the key in this environment variable to the server.", "VARIABLE", group=SERVERS, common=False
     )
 
     def __post_init__(self) -> None:
@@ -290,22 +264,58 @@ class Network:
             opening.use_key(self.key_from)
 
 
+_MOST_SHOWN = 20
+"""The most options that the help of a verb shows; --help-all shows more."""
+_ALL = "rig.cli.help_all"
+
+
+def with_all_options(context: click.Context) -> click.Context:
+    """Have the help of a verb show every option."""
+    context.meta[_ALL] = True
+    return context
+
+
+def _show_all(context: click.Context, _: click.Parameter, is_given: bool) -> None:
+    if is_given and not context.resilient_parsing:
+        click.echo(with_all_options(context).get_help(), color=context.color)
+        context.exit()
+
+
+_HELP_ALL = click.Option(
+    ["--help-all"],
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_all,
+    help="Show all options.",
+)
+
+
 class Grouped(click.Command):
     """A verb with many options, shown in groups. Those without a group come first.
 
-    The mark of repeatable options is shown if the help explains it, as that of `rig run` does.
+    If there are many, --help shows the common ones. The mark of repeatable options is shown if the help
+    explains it, as that of `rig run` does.
     """
 
+    def get_params(self, context: click.Context) -> list[click.Parameter]:
+        parameters = super().get_params(context)
+        return [*parameters, *[_HELP_ALL] * (len(parameters) > _MOST_SHOWN)]
+
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        sections: dict[str, list[tuple[str, str]]] = {title: [] for title in (OTHERS, *GROUPS, OUTPUT)}
+        sections: dict[str, list[tuple[str, str]]] = {title: [] for title in (OTHERS, *GROUPS)}
         is_explained = f"marked{_MARK}" in (self.help or "")
-        for parameter in self.get_params(context):
-            record = parameter.get_help_record(context)
-            if record is not None and isinstance(parameter, click.Option):
-                name, text = record
-                text = text if is_explained else text.replace(_MARK, "", 1)
-                group = OUTPUT if parameter.is_eager else getattr(parameter, "group", OTHERS)
-                sections.setdefault(group, []).append((name, text))
+        parameters = self.get_params(context)
+        is_short = _HELP_ALL in parameters and _ALL not in context.meta
+        for parameter in parameters:
+            record = parameter.get_help_record(context) if isinstance(parameter, click.Option) else None
+            if record is None or (is_short and not getattr(parameter, "common", True)):
+                continue
+            name, text = record
+            text = text if is_explained else text.replace(_MARK, "", 1)
+            group = OUTPUT if parameter.is_eager else getattr(parameter, "group", OTHERS)
+            sections.setdefault(group, []).append((name, text))
+        sections[OUTPUT] = sections.pop(OUTPUT, [])  # the last
         for title, rows in sections.items():
             if rows:
                 with formatter.section(title):
@@ -329,6 +339,7 @@ class RolesCommand(Grouped):
             GroupedOption(
                 [f"--{role}"],
                 group=TABLE["role"].group,
+                common=False,
                 multiple=True,
                 metavar="MODEL",
                 help=f"Choose who plays the {role}: {players}.{_MARK}",
@@ -342,7 +353,7 @@ class RolesCommand(Grouped):
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_options(context, formatter)
         tenants = registry.registered().methods
-        rows = [
+        rows = _ALL in context.meta and [
             (f"{own.name}={own.default}", f"{name}: {own.help}{_MARK if own.several else ''}")
             for name in tenants
             for own in tenants.attribute(name, "explained")

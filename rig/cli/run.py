@@ -1,4 +1,4 @@
-"""`rig run` and `rig noise`: evaluate models, and measure how much two identical runs differ."""
+"""`rig run`: evaluate models."""
 
 from __future__ import annotations
 
@@ -18,16 +18,14 @@ from rig import running, show
 from rig.cli import INTERRUPTED
 from rig.cli import options as shared
 from rig.cli.options import OUTPUT, Network, complete_runs
-from rig.cli.output import print_json, say, say_failures, terminal_width
+from rig.cli.output import say, say_failures, terminal_width
 from rig.cli.verbs import argument, option, verb
 from rig.core.errors import RigError
 from rig.core.files import json_text
 from rig.show import is_terminal
-from rig.show.table import Row
 from rig.show.texts import headline, printable
 
 if TYPE_CHECKING:
-    from rig.compare.noise import Noise
     from rig.core.events import Event
     from rig.running import RunEnd
     from rig.running.plan import Plan
@@ -112,12 +110,14 @@ class Playing:
         "Ring the terminal when a run of a minute or more ends.",
         flags="--bell/--no-bell",
         start=True,
+        common=False,
         group=OUTPUT,
     )
     notify: str | None = option(
         "Run this shell command when the run ends. It can use $RIG_RUN, $RIG_STATE and $RIG_SUMMARY.",
         "COMMAND",
         group=OUTPUT,
+        common=False,
     )
 
 
@@ -133,6 +133,7 @@ class Resuming:
         " repeat arms that failed.  [default: repeat arms, not turns]",
         flags="--retry-failed/--skip-failed",
         default=None,
+        common=False,
         group=OUTPUT,
     )
 
@@ -155,6 +156,7 @@ def command(
         "Load the models in Ray actors, on this machine or in a cluster.",
         "ray[:ADDRESS]",
         "--on",
+        common=False,
         group=OUTPUT,
     ),
     full: bool = shared.FULL,
@@ -177,11 +179,12 @@ def command(
       rig run a.gguf --toolbox my-tools             your own tools and conversations
       rig run a.gguf http://127.0.0.1:8080          a file, and the same file behind a server
     """  # noqa: D301 - for click
-    from rig.running.planning import Options, elsewhere, plan, plan_resume
+    from rig.config.options import RunConfig, require_one_suite
+    from rig.running.planning import elsewhere, plan, plan_resume
     from rig.show.card import ending
 
     name = playing.name
-    options = options_of(context)
+    options = shared.chosen_options(context)
     if resuming.resume is not None:
         if name is not None:
             raise RigError("--name is for a new run and --resume for an old one; give one of them")
@@ -196,8 +199,8 @@ def command(
             raise RigError(
                 "which model? Give a name from `rig models list`, the path of a .gguf file, or `oracle`"
             )
-        shared.require_one_suite(options)
-        todo = plan(Options(**options), playing.runs, name)
+        require_one_suite(options)
+        todo = plan(RunConfig.of(**options), playing.runs, name)
     if where is not None:
         todo = elsewhere(todo, where)
     ended = show_run(todo, playing.display, as_json=as_json, playing=playing)
@@ -222,14 +225,6 @@ def print_end(ended: RunEnd, store: Path, text: str, *, as_json: bool, **more: A
         say(f"\n{text}")
     if ended.is_stopped and not text:
         say(whereabouts(stored, str(store)), err=True)
-
-
-def options_of(context: click.Context) -> dict[str, Any]:
-    """Return the options of a plan that were given, by name, without those left to their defaults.
-
-    Options in a file count as given.
-    """
-    return shared.chosen_options(context)
 
 
 def show_run(todo: Plan, display: str, *, as_json: bool, playing: Playing | None = None) -> RunEnd:
@@ -257,83 +252,3 @@ def exit_code(stored: StoredRun, is_stopped: bool) -> int:
         (arm.name, f"not evaluated: {arm.not_evaluated}") for arm in stored.arms if arm.not_evaluated
     ]
     return say_failures(failures)
-
-
-@verb(shared.RolesCommand, options=shared.table_options(without=("exact", "sweep")))
-def noise(
-    context: click.Context,
-    model: str | None = argument(shell_complete=shared.complete_models),
-    *,
-    of: str | None = option(
-        "Read an earlier run of `rig noise` instead of making one.", "RUN", shell_complete=complete_runs
-    ),
-    alpha: float = option("Intervals cover 1 - alpha.", "X", type=shared.SHARE, start=0.05),
-    playing: Playing,
-    network: Network,
-    full: bool = shared.FULL,
-    as_json: bool = shared.json_option("Print JSON; the display uses stderr."),
-) -> int | None:
-    """Run a model twice with the same settings, and once with --exact, and show what differs.
-
-    This is the noise in every comparison: two models that differ by no more than this cannot be told apart.
-    With a temperature, the second arm uses another seed. The options are those of `rig run`, each given once.
-    The run is stored like any other, and `rig compare --noise RUN` shows it next to a comparison.
-    """
-    from rig.compare.arms import choose
-    from rig.compare.noise import noise_between
-    from rig.running.planning import Options, plan
-    from rig.show.summary import whereabouts
-    from rig.store import Runs
-
-    store = playing.runs
-    if of is None:
-        options = options_of(context)
-        if model is None:
-            raise RigError("which model? Give a name or the path of a .gguf file, or a run with --of")
-        for name, value in options.items():
-            if name != "only" and isinstance(value, tuple) and len(set(value)) > 1:
-                raise RigError(f"noise measures one arm at a time; give --{name.replace('_', '-')} once")
-        todo = plan(Options(models=(model,), noise=True, **options), store, playing.name)
-        stored, is_stopped = show_run(todo, playing.display, as_json=as_json, playing=playing)
-        if code := exit_code(stored, is_stopped):
-            say(f"{whereabouts(stored, str(store))}\n  rig noise --of {stored.id}", err=True)
-            return code
-        of = stored.id
-    elif model is not None:
-        raise RigError("MODEL makes a new run and --of reads one; give one of them")
-    with Runs.open(store) as opened:
-        arms = choose(opened, [of])
-        if len(arms) < 2:
-            raise RigError(
-                f"{arms[0].address} is the only arm of its run; `rig noise` makes a run that has more"
-            )
-        noises = [noise_between(opened, arms[0], other, alpha) for other in arms[1:]]
-        stored = opened.get(of)
-    if as_json:
-        print_json({"run": stored.id, "store": str(store), "noise": [noise.as_json() for noise in noises]})
-    else:
-        say(_noise_text(stored, noises, alpha))
-    return None
-
-
-def _noise_text(stored: StoredRun, noises: list[Noise], alpha: float) -> str:
-    from rig.show.compare import estimate, table
-
-    shares = {
-        "predictions with another text": [noise.steps for noise in noises],
-        "calls judged otherwise": [noise.calls for noise in noises],
-        "turns right in only one": [noise.turns for noise in noises],
-        "conversations successful in only one": [noise.conversations for noise in noises],
-    }
-    rows = [
-        Row(label, [f"{part.differ} of {part.of}, {estimate(part.share)}" for part in parts])
-        for label, parts in shares.items()
-    ]
-    lines = [
-        f"noise of {noises[0].arms[0]}, run {stored.id}",
-        f"what differs from it, in brackets {100 * (1 - alpha):g}% intervals over conversations",
-        *(f"{noise.arms[1]} differs in {', '.join(noise.settings) or 'no setting'}" for noise in noises),
-        f"\n{table('', [noise.arms[1] for noise in noises], rows)}\n",
-        f"rig compare RUN --noise {stored.id} shows the first column beside a comparison",
-    ]
-    return "\n".join(lines)

@@ -37,11 +37,12 @@ Function: TypeAlias = Callable[..., int | None]
 
 
 class GroupedOption(click.Option):
-    """An option that knows its group in the help of verbs with many options."""
+    """An option that knows its group in the help of verbs with many options, and if most people use it."""
 
-    def __init__(self, *names: Any, group: str = OTHERS, **parts: Any) -> None:
+    def __init__(self, *names: Any, group: str = OTHERS, common: bool = True, **parts: Any) -> None:
         super().__init__(*names, **parts)
         self.group = group
+        self.common = common
 
 
 def option(

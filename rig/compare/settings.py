@@ -54,7 +54,8 @@ def _change(name: str, was: Json, now: Json) -> str:
 MODEL = "model"
 SEED = "seed"
 GRADER = "grader."
-DIALS = "protocol.stress."
+HASH = "_sha256"
+"""Ends the name of the hash of what settings of one name mean, as `dial_sha256` beside `dial.level`."""
 
 
 def _of_model(names: str) -> tuple[str, ...]:
@@ -147,10 +148,16 @@ def factors(baseline: ArmSettings, arm: ArmSettings) -> tuple[Factor, ...]:
             mine = [name for name in (*makers, *followers) if name in names and name not in told]
         grouped.append(_factor(factor, mine, was, now))
         names = [name for name in names if name not in mine]
-    dials = [{name for name in side if name.startswith(DIALS)} for side in (was, now)]
-    if dials[0] != dials[1] and "protocol.stress_sha256" in names:
-        names.remove("protocol.stress_sha256")  # it follows from which dials there are
+    # The hash of a group of settings follows from which of them there are.
+    groups = {name: f"{name.removesuffix(HASH)}." for name in names if name.endswith(HASH)}
+    names = [
+        name for name in names if name not in groups or _below(groups[name], was) == _below(groups[name], now)
+    ]
     return (*grouped, *(_factor(name.split(".", 1)[-1], [name], was, now) for name in names))
+
+
+def _below(place: str, fingerprint: JsonObject) -> set[str]:
+    return {name for name in fingerprint if name.startswith(place)}
 
 
 def grader_differences(baseline: ArmSettings, arm: ArmSettings) -> tuple[str, ...]:

@@ -1,19 +1,19 @@
-"""The one table of options: everything that shapes a run, declared once.
+"""The configuration of a run: everything that shapes it, declared once.
 
-An option is a field of one of three classes, two here and the engine's in `rig.config.engine`, or of a class
-that a plugin registers. Its
-annotation is its type, its default holds if nobody sets it, and `option` has the rest. From that come the
-options of the verbs and their help (`rig.cli.options`), the names in `rig.toml`, what is stored with a run
-and the names of arms (`rig.running.planning`), the settings of the engine (`rig.plugins.llama`), and the
+An option is a field of `RunConfig`, of the engine's part of it (`rig.config.engine`), or of a part that a
+plugin registers. Its annotation is its type, its default holds if nobody sets it, and `option` has the rest.
+From that come the options of the verbs and their help (`rig.cli.options`), the names in `rig.toml`, the
+keywords of `rig.run`, what is stored with a run and the names of arms (`rig.running.planning`), and the
 fingerprint. To add an option, add a field. To give one to a method alone, put an `Option` into its `options`;
 users set it with `--set`.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from rig.config.engine import EngineOptions
 from rig.config.option import (
@@ -22,16 +22,18 @@ from rig.config.option import (
     GRADING,
     MACHINE,
     PROMPT,
+    Reader,
     conversation_option,
-    dial_option,
     option,
     options_of,
 )
 from rig.config.option import Option as Option
 from rig.core import registry as plugins
 from rig.core.calls import JsonObject
-from rig.core.errors import RigError
+from rig.core.errors import RigError, did_you_mean
 from rig.core.tasks import LeftOut as LeftOut
+
+T = TypeVar("T")
 
 Docs: TypeAlias = Literal["full", "names"]
 """Whether tools are described, or only named with their parameters (ToolTalk, section 4.3)."""
@@ -43,17 +45,9 @@ Answers: TypeAlias = Literal["live", "replay", "live-misses"]
 """Who answers calls of MCP servers: a running server, what was recorded, or a server where nothing was."""
 Mode: TypeAlias = Literal["default", "upstream", "per-turn"]
 """The rules for matching and counting calls (docs/reference/metrics.md)."""
-Injections: TypeAlias = Literal["none", "ignore", "send", "delete", "leak"]
-"""What injected instructions ask for: ignore the user, send a message, delete a record, leak a name."""
-Wording: TypeAlias = Literal[
-    "plain", "polite", "bullets", "numbered", "headed", "tags", "reversed", "capitals"
-]
-"""The wording of the instructions: eight ways to say the same."""
-Reorder: TypeAlias = Literal["none", "tools", "arguments", "both"]
-"""What to reorder in the prompt."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RunOptions:
     """The options that say what is run, for the runner."""
 
@@ -72,6 +66,7 @@ class RunOptions:
         "easy",
         "A suite by name (see `rig suites list`), or your own conversations by path.",
         metavar="NAME|PATH",
+        common=True,
     )
     conversations: Path | None = conversation_option(
         None, "A folder of conversations in ToolTalk's JSON format.", verbs="screen bench"
@@ -86,9 +81,11 @@ class RunOptions:
         listed=True,
     )
     limit: int | None = conversation_option(
-        None, "Run only the first N conversations.", least=1, verbs="screen judge"
+        None, "Run only the first N conversations.", least=1, verbs="screen judge", common=True
     )
-    repeats: int = option(1, "Run every conversation N times.", CONVERSATIONS, least=1, most=10_000)
+    repeats: int = option(
+        1, "Run every conversation N times.", CONVERSATIONS, least=1, most=10_000, common=True
+    )
     method: str | None = conversation_option(
         None, "How to run and score conversations.", metavar="NAME", unset="the suite's"
     )
@@ -108,13 +105,6 @@ class RunOptions:
         several=True,
         listed=True,
     )
-    until: Literal["verdict", "verdict-in-suite"] | None = option(
-        None,
-        "Play conversations in a random order (--seed), and drop each arm as soon as it is clear whether it"
-        " loses as much as --loss compared with the first: in conversations like these, or in this suite"
-        " alone, which says less of the files. What the first gets wrong is played only if it matters.",
-        CONVERSATIONS,
-    )
     loss: float = option(
         5.0,
         "The loss of success, in points, that arms are compared for, as with --until verdict.",
@@ -122,17 +112,10 @@ class RunOptions:
         more_than=0,
         most=100,
     )
-    sweep: str | None = option(
-        None,
-        "Play levels of an option that makes arms, such as fill=0,2k,8k: the ends first, then the middle of"
-        " what is left, conversations in a random order, until it is clear where success breaks (--loss).",
-        CONVERSATIONS,
-        metavar="OPTION=LEVEL,…",
-    )
     noise: bool = option(False, "")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class MethodOptions:
     """How tasks are put to models and scored. Methods share these options; each lists those that it has."""
 
@@ -141,6 +124,7 @@ class MethodOptions:
         "Tools by name, or your own by folder, or those of an MCP server. Runs their code.",
         metavar="NAME|DIR|mcp:COMMAND",
         opens=True,
+        common=True,
     )
     servers: Answers = conversation_option(
         "live", "Have MCP servers answer, or what `rig tools record` recorded, or servers where nothing was."
@@ -187,37 +171,11 @@ class MethodOptions:
         metavar="FILE",
         opens=True,
     )
-    fill: int = dial_option(
-        0, "Put true, irrelevant history of about N tokens before each conversation.", "N,…"
-    )
-    distractors: int = dial_option(
-        0, "Offer N tools of other toolboxes besides, those nearest to yours first.", "N,…"
-    )
-    tool_errors: float = dial_option(
-        0.0, "Let this share of calls fail once, by a timeout and the like. To call again is right.", "P,…"
-    )
-    injections: Injections = dial_option(
-        "none",
-        "Put instructions of an attacker into the results of tools, and count whether they are followed.",
-        "none|ignore|send|delete|leak",
-    )
-    wording: Wording = dial_option(
-        "plain",
-        "Put the instructions in other words, order or markup; `rig compare` says how far success spreads.",
-        "plain|polite|bullets|numbered|headed|tags|reversed|capitals",
-    )
-    reorder: Reorder = dial_option(
-        "none", "Put tools, the arguments of each, or both in another order.", "none|tools|arguments|both"
-    )
-    typos: float = dial_option(0.0, "Mistype this share of the user's words, but no names and values.", "P,…")
-    language: str = dial_option(
-        "own", "Have the user speak this language, where conversations have `translations`.", "own|CODE"
-    )
 
 
 OF_RUN = options_of(RunOptions, "run")
 OF_METHODS = options_of(MethodOptions, "method")
-OF_ENGINE = options_of(EngineOptions, "engine")
+OF_ENGINE = options_of(EngineOptions, "engine", "llama")
 _OWN: Mapping[str, Option] = {**OF_RUN, **OF_METHODS, **OF_ENGINE}
 
 
@@ -246,11 +204,126 @@ def of_plugins() -> Mapping[str, Option]:
 def _of_groups(registry: plugins.Registry) -> Mapping[str, Option]:
     table: dict[str, Option] = {}
     for group, fields in registry.options.items():
-        for name, declared in options_of(fields, "plugin").items():
+        for name, declared in options_of(fields, "plugin", group).items():
             if name in _OWN or name in table:
                 raise RigError(f"there is already an option named {name}; rename that of {group}")
-            table[name] = replace(declared, group=declared.group or group, key=f"{group}.{declared.key}")
+            table[name] = replace(declared, key=f"{group}.{declared.key}")
     return table
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunConfig(RunOptions, MethodOptions):
+    """Everything that somebody chose for a run, checked.
+
+    rig's own options are attributes, those of an engine are in `llama`, and those of a plugin in the `part`
+    that it registered. Of an option that makes arms, `levels` has the values by its name if there are
+    several, and the attribute is the first. With `noise`, every arm gets two others that should answer alike.
+    """
+
+    llama: EngineOptions = field(default_factory=EngineOptions)
+    parts: Mapping[type, Any] = field(default_factory=dict)
+    levels: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, **given: Any) -> "RunConfig":
+        """Make it of values by the names of their options; several values make arms.
+
+        Raises RigError for a name or a value that cannot be.
+        """
+        tables: dict[type, dict[str, Any]] = {}
+        levels: dict[str, tuple[Any, ...]] = {}
+        for name, value in given.items():
+            told = named(name)
+            try:
+                values = told.read(value)
+            except RigError as error:
+                raise RigError(f"{name} {error}") from error
+            tables.setdefault(told.table, {})[told.field] = values if told.listed else values[0]
+            if len(values) > 1 and not told.listed:
+                levels[name] = values
+        own = {**tables.pop(RunOptions, {}), **tables.pop(MethodOptions, {})}
+        llama = EngineOptions(**tables.pop(EngineOptions, {}))
+        parts = {table: table(**values) for table, values in tables.items()}
+        changed = {table: part for table, part in parts.items() if part != table()}
+        return cls(**own, llama=llama, parts=changed, levels=levels)
+
+    def part(self, table: type[T]) -> T:
+        """Return the options of a group that a plugin registers, by its class."""
+        return self.parts[table] if table in self.parts else table()
+
+    def values(self, name: str) -> tuple[Any, ...]:
+        """Return the values of an option: all that make arms, or that are listed, or the only one."""
+        told = TABLE[name]
+        if name in self.levels:
+            return self.levels[name]
+        is_own = told.table in (RunOptions, MethodOptions)
+        table = self if is_own else self.llama if told.table is EngineOptions else self.part(told.table)
+        value = getattr(table, told.field)
+        return tuple(value) if told.listed else (value,)
+
+    def is_changed(self, name: str) -> bool:
+        """Return whether an option differs from its default."""
+        return bool(self.values(name) != TABLE[name].start)
+
+    def replace(self, **changes: Any) -> "RunConfig":
+        """Return a copy with these values, as `of` takes them. Raises RigError."""
+        return self.of(**{**{name: self.values(name) for name in TABLE if self.is_changed(name)}, **changes})
+
+    def players(self) -> dict[str, tuple[str, ...]]:
+        """Return the players of each role, one or several. Raises RigError for what is not ROLE=MODEL."""
+        players: dict[str, tuple[str, ...]] = {}
+        for text in self.role:
+            role, model = pair(text, "--role", "ROLE=MODEL")
+            players[role] = tuple(dict.fromkeys([*players.get(role, ()), model]))
+        return players
+
+    def combinations(self, reader: Reader) -> dict[str, dict[str, Any]]:
+        """Return each combination of the levels of a reader's options, by what is said of it."""
+        levels = {}
+        for name, told in of_reader(reader).items():
+            if told.several and not told.listed:
+                values = self.values(name)
+                levels[name] = told.arms(values) if told.arms else values
+        return combined(levels)
+
+
+def combined(levels: Mapping[str, Sequence[Any]]) -> dict[str, dict[str, Any]]:
+    """Return every combination of the values of options, by what distinguishes it, in words."""
+    varied = [name for name, values in levels.items() if len(values) > 1]
+    combinations = [dict(zip(levels, one, strict=True)) for one in itertools.product(*levels.values())]
+    return {" ".join(_label(name, values[name]) for name in varied): values for values in combinations}
+
+
+def _label(name: str, value: Any) -> str:
+    word = TABLE[name].word(value) if name in TABLE else value
+    return f"{name.replace('_', '-')}={str(word).removesuffix('.0')}"
+
+
+def pair(text: str, option: str, form: str) -> tuple[str, str]:
+    """Return the name and the value in a text with `=`. Raises RigError that asks for this form."""
+    name, separator, value = text.partition("=")
+    if not (name and separator and value):
+        raise RigError(f"{option} {text}: give {form}")
+    return name, value
+
+
+def require_one_suite(options: Mapping[str, object]) -> None:
+    """Raise RigError if the conversations are chosen twice."""
+    if "suite" in options and "conversations" in options:
+        raise RigError("--suite and --conversations both choose the conversations; give one of them")
+
+
+def named(name: str) -> Option:
+    """Return an option by its name. Raises RigError if there is none."""
+    if name in TABLE:
+        return TABLE[name]
+    near = did_you_mean(name.replace("-", "_"), [option.name for option in TABLE.values() if option.help])
+    raise RigError(f"no option {name!r}{near or '; `rig run --help-all` lists them'}")
+
+
+def of_reader(reader: Reader) -> dict[str, Option]:
+    """Return the options of a reader, by name."""
+    return {name: told for name, told in TABLE.items() if told.reader == reader}
 
 
 def shared(*names: str) -> tuple[Option, ...]:
@@ -261,8 +334,4 @@ def shared(*names: str) -> tuple[Option, ...]:
 def engine_fingerprint(settings: EngineOptions) -> JsonObject:
     """Return what an arm's fingerprint records of the engine's options, besides what the engine records."""
     values = ((option, getattr(settings, option.field)) for option in OF_ENGINE.values())
-    return {
-        option.key: value
-        for option, value in values
-        if option.recorded == "always" or (option.recorded == "changed" and value != option.default)
-    }
+    return {option.key: value for option, value in values if option.is_recorded(value)}

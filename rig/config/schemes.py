@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-from rig.config.options import Answers
+from rig.config.options import Answers, RunConfig
 from rig.core import registry
 from rig.core.calls import JsonObject
 from rig.core.errors import RigError
@@ -85,19 +85,19 @@ LIVE = ServerUse()
 class Scheme:
     """What names of one scheme stand for. What a class does not override, its names do not stand for.
 
-    `options` are those of a run (`rig.running.planning`), `settings` the engine's (`rig.config.engine`).
+    `config` has the options of a run, and `settings` those of arms by what their names say of them.
     """
 
     name = FILE
     sizes_context = False
     """Whether the context of its models is as long as the prompts of a run need."""
 
-    def adapted(self, options: Any) -> Any:
+    def adapted(self, config: RunConfig) -> RunConfig:
         """Return a run's options as they hold if one of its models is of this scheme."""
-        return options
+        return config
 
-    def check(self, settings: Any) -> None:
-        """Raise RigError for settings that none of its models could run with."""
+    def check(self, config: RunConfig) -> None:
+        """Raise RigError for options that none of its models could run with."""
 
     def names(self) -> Sequence[str]:
         """Return the names of models that are here, for completion. Raises RigError."""
@@ -118,7 +118,7 @@ class Scheme:
     def variants(
         self,
         text: str,
-        settings: Mapping[str, Any],
+        settings: Mapping[str, RunConfig],
         adapters: Sequence[str] = (),
         prompts: Sequence[Request] = (),
     ) -> Sequence[Variant]:

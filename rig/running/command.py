@@ -7,7 +7,7 @@ from typing import Any
 
 from rig.config.options import TABLE
 from rig.core.calls import JsonObject
-from rig.running.planning import Options
+from rig.running.planning import config_of
 
 CHOICE = frozenset({"suite", "conversations", "only", "limit", "without", "until", "sweep"})
 """The options that say which conversations are played."""
@@ -33,16 +33,15 @@ def command(
     `values` has, by place, the one value of an option that made several arms. Unless `in_folders`, files are
     named without their folders.
     """
-    options = Options.from_json({"models": [], **settings})
+    config = config_of(settings)
     words = ["rig", "run", *models]
     for name, option in TABLE.items():
-        if not option.help or name in without or not options.is_changed(name):
+        if not option.help or name in without or not config.is_changed(name):
             continue
-        value = getattr(options, name)
-        several = value if isinstance(value, tuple) else (value,)
-        if option.several and len(several) > 1 and option.place in values:
+        several = config.values(name)
+        if len(several) > 1 and not option.listed and option.place in values:
             several = (values[option.place],)
-        for one in several:
+        for one in map(option.word, several):
             is_place = option.opens or option.kind is Path
             text = Path(str(one)).name if is_place and not in_folders else str(one)
             no = f"--{option.off or f'no-{name}'.replace('_', '-')}"

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from rig.config.engine import EngineOptions
+from rig.config.options import RunConfig
 from rig.config.schemes import NO_WEIGHTS, ArmWeights, Loader, Scheme, Variant, scheme_of
 from rig.core.calls import JsonObject
 from rig.core.errors import RigError, counted
@@ -30,7 +30,8 @@ class Arm:
 
     Consecutive arms that have the very same `load` share what it loads, and likewise with `others`. `adapt`
     sets up what is one arm's alone in a loaded model, before the arm's first task; it may raise RigError.
-    Consecutive arms with equal `weights` share them. `own` are the values of plugins' options that make arms.
+    Consecutive arms with equal `weights` share them. `config` has the run's options with those that make arms
+    as they are in this one.
     """
 
     name: str
@@ -39,7 +40,14 @@ class Arm:
     adapt: Callable[[Model], None] | None = None
     others: Mapping[str, Loader] = field(default_factory=dict)
     weights: ArmWeights = NO_WEIGHTS
-    own: Mapping[str, Any] = field(default_factory=dict)
+    config: RunConfig = field(default_factory=RunConfig)
+
+
+class MethodArm(NamedTuple):
+    """Settings of a method, and the values of the options of runs that they have, by name."""
+
+    values: Mapping[str, Any]
+    settings: Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,31 +175,25 @@ def longest_requests(
     return tuple(longest)
 
 
-NO_OPTIONS: Mapping[str, Mapping[str, Any]] = {"": {}}
-
-
 def make_arms(
-    models: Sequence[str],
-    engines: Mapping[str, EngineOptions],
-    settings: Mapping[str, Settings],
+    config: RunConfig,
+    engines: Mapping[str, RunConfig],
+    settings: Mapping[str, MethodArm],
     method: Method,
     tasks: Sequence[Task],
-    roles: Mapping[str, Sequence[str]],
-    adapters: Sequence[str] = (),
     prompts: Sequence[Request] = (),
-    own: Mapping[str, Mapping[str, Any]] = NO_OPTIONS,
 ) -> tuple[Arm, ...]:
-    """Return an arm for each model × engine settings × adapter × method settings × players, in this order.
+    """Return an arm for each model × engine settings × adapter × method settings × players × options of
+    plugins, in this order.
 
     The settings are by label: what an arm's name says about them, empty if there is only one. Arms that
     differ only in adapters and the method's settings share a loader, and so the weights. A model that the
-    method knows has no engine settings and takes no adapter. `own` are the values of plugins' options by
-    label. `roles` names the players, one or several, of each role that is not evaluated; they have the first
+    method knows has no engine settings and takes no adapter. Those who play other roles have the first
     engine's settings. Raises RigError for an unknown model, an adapter that does not fit, and a role that
     nobody plays.
     """
     loaders: dict[str, Loader] = {name: partial(_known, make) for name, make in method.models(tasks).items()}
-    casts = _casts(method, roles, settings)
+    casts, own = _casts(method, config.players(), settings), config.combinations("plugin")
     players: dict[str, Loader] = {HUMAN: partial(_known, Person), **loaders}
     every = (cast.values() for of_label in casts.values() for cast in of_label.values())
     for player in (player for names in every for player in names):
@@ -201,9 +203,9 @@ def make_arms(
                 scheme_of(player).variants(player, {"": engine}, (), prompts)[0].load, ""
             )
     arms: list[Arm] = []
-    for text in models:
+    for text in config.models:
         of_method = [Variant(text, {"": loaders[text]})] if text in loaders else None
-        variants = of_method or scheme_of(text).variants(text, engines, adapters, prompts)
+        variants = of_method or scheme_of(text).variants(text, engines, config.lora, prompts)
         labels = [
             (engine, variant, label, cast, more)
             for engine in variants[0].loaders
@@ -220,11 +222,11 @@ def make_arms(
             Arm(
                 arm,
                 variant.loaders[engine],
-                settings[label],
+                settings[label].settings,
                 variant.adapt,
                 {role: players[player] for role, player in casts[label][cast].items()},
                 variant.weights,
-                own[more],
+                engines.get(engine, config).replace(**settings[label].values, **own[more]),
             )
             for arm, (engine, variant, label, cast, more) in zip(names, labels, strict=True)
         ]
@@ -232,7 +234,7 @@ def make_arms(
 
 
 def _casts(
-    method: Method, roles: Mapping[str, Sequence[str]], settings: Mapping[str, Settings]
+    method: Method, roles: Mapping[str, Sequence[str]], settings: Mapping[str, MethodArm]
 ) -> dict[str, dict[str, dict[str, str]]]:
     """Return who can play with whom, by the settings' label: players by role, by what an arm's name says."""
     unknown = sorted(roles.keys() - set(method.roles[1:]))
@@ -243,7 +245,7 @@ def _casts(
     for label, of_label in settings.items():
         players = {
             role: tuple(roles.get(role, filter(None, [default])))
-            for role, default in method.cast(of_label).items()
+            for role, default in method.cast(of_label.settings).items()
         }
         missing = [role for role, names in players.items() if not names]
         if missing:

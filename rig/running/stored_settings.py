@@ -9,7 +9,7 @@ from rig.core.calls import StepPlace
 from rig.core.errors import RigError
 from rig.core.tasks import NO_PATH, AnswerPath
 from rig.methods.base import Settings
-from rig.running.planning import Options, files_named
+from rig.running.planning import files_named, first_values, stored_config
 from rig.store import StoredRun, Transcript
 
 
@@ -19,9 +19,9 @@ def settings_of(run: StoredRun) -> tuple[Settings, ...]:
     Raises RigError for what the method does not know.
     """
     method = methods.get(run.declaration.method)
-    stored = Options.from_json(run.settings)
+    stored = stored_config(run)
     require_named(run, files_named(stored, method))
-    values = stored.first_values(method)
+    values = first_values(stored, method)
     varied = [
         {
             option.name: (arm.fingerprint or {}).get(

@@ -73,8 +73,8 @@ def _fingerprint_of(plan: Plan, arm: Arm, models: Mapping[str, Model]) -> JsonOb
         "protocol.": arm.settings.fingerprint,
         _GRADER: plan.setup.grader.fingerprint,
     }
-    own = of_plugins()
-    changed = {own[name].place: value for name, value in arm.own.items() if value != own[name].default}
+    own = ((option, arm.config.values(name)) for name, option in of_plugins().items())
+    changed = {option.place: values[0] for option, values in own if option.is_recorded(values[0])}
     named = {f"{part}{name}": value for part, values in parts.items() for name, value in values.items()}
     fingerprint: JsonObject = parse_json(
         json.dumps({"rig": __version__, **plan.setup.fingerprint, **named, **changed})

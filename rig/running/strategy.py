@@ -8,6 +8,7 @@ conversations. Without a strategy, every arm plays all its conversations in orde
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
+from rig.config.options import RunConfig
 from rig.core.events import EvidenceMoved, Where
 from rig.core.metrics import NO_REMARK, Counts, Remark
 from rig.core.tasks import Task
@@ -63,19 +64,19 @@ class Schedule:
 class RunStrategy:
     """A way to order what a run plays. If it is chosen, tasks are in a random order (`--seed`).
 
-    `name` is the option that chooses it, `options` are those of the run (`rig.running.planning`).
+    `name` is the option that chooses it, `config` has those of the run.
     """
 
     name: str
 
-    def is_chosen(self, options: Any) -> bool:
+    def is_chosen(self, config: RunConfig) -> bool:
         """Return whether the options choose it."""
-        return bool(getattr(options, self.name))
+        return bool(config.values(self.name)[0])
 
-    def adapted(self, options: Any) -> Any:
+    def adapted(self, config: RunConfig) -> RunConfig:
         """Return the options of a new run as they hold with this strategy. Raises RigError."""
-        return options
+        return config
 
-    def schedule(self, options: Any, arms: Sequence[Any]) -> Schedule:
+    def schedule(self, config: RunConfig, arms: Sequence[Any]) -> Schedule:
         """Return the schedule of a plan with these arms. Raises RigError."""
         raise NotImplementedError

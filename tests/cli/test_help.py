@@ -10,7 +10,7 @@ import pytest
 from conftest import CHECKOUT, Finished
 
 from rig.cli import VERBS, cli
-from rig.cli.options import OUTPUT
+from rig.cli.options import OUTPUT, with_all_options
 from rig.cli.run import command as run
 from rig.config.option import GROUPS
 from rig.core.registry import own
@@ -55,17 +55,38 @@ def test_no_verb_and_no_heavy_library_is_imported_before_it_is_needed(arguments:
     assert not {name for name in ours - registering if name.startswith("rig.plugins.llama.")}
 
 
+TENANTS = (
+    "Generation (llama)",
+    "Machine (llama)",
+    "Prompt (llama)",
+    "Servers",
+    "Strategies",
+    "Dials (stress)",
+)
+
+
 def test_every_option_of_run_is_in_one_group_of_the_help() -> None:
-    context = click.Context(run, info_name="run", help_option_names=["-h", "--help"])
+    context = with_all_options(click.Context(run, info_name="run", help_option_names=["-h", "--help"]))
     options = [option for option in run.params if isinstance(option, click.Option)]
     assert len({option.name for option in options}) == len(options)
-    assert {getattr(option, "group", "") for option in options} == {*GROUPS, OUTPUT}
+    assert {getattr(option, "group", "") for option in options} == {*GROUPS, *TENANTS, OUTPUT}
     text = run.get_help(context)
-    titles = re.findall(r"^(\w+):$", text, re.MULTILINE)
-    assert titles == [*GROUPS, OUTPUT]
+    titles = re.findall(r"^(\w.*):$", text, re.MULTILINE)
+    assert titles == [*GROUPS, *TENANTS, OUTPUT, "Options of one method, for --set"]
     # An option that a method's role adds stands with the one that it is short for.
     assert text.index("--role") < text.index("--user")
     assert re.search(r"Examples:\n +rig run smollm2-135m-tools", text)
+
+
+def test_the_help_of_run_shows_twenty_options_and_leads_to_all(rig: Callable[..., Finished]) -> None:
+    shown, every = (re.findall(r"(?m)^  -", rig("run", word).out) for word in ("-h", "--help-all"))
+    assert (len(shown), len(every)) == (20, sum(len(option.opts) > 0 for option in _options_of_run()))
+    assert "--help-all" not in rig("runs", "--help").out
+
+
+def _options_of_run() -> list[click.Parameter]:
+    context = click.Context(run, help_option_names=["-h", "--help"])
+    return [option for option in run.get_params(context) if isinstance(option, click.Option)]
 
 
 def _groups() -> list[str]:

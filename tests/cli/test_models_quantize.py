@@ -91,7 +91,7 @@ def test_a_run_says_it_everywhere(rig: Rig, models: Path, tmp_path: Path) -> Non
         (["tiny", "--to", "q9"], "there is no type 'q9'"),
         (["tiny", "--to", ""], "there is no type ''"),
         (["nobody"], "unknown model"),
-        (["tiny", "--threads", "0"], "0 is not in the range"),
+        (["tiny", "--threads", "0"], "--threads takes a whole number from 1 to 512, not 0"),
     ],
 )
 def test_bad_input_is_one_line(rig: Rig, models: Path, arguments: list[str], says: str) -> None:

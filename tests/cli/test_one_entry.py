@@ -27,14 +27,14 @@ import sys
 from pathlib import Path
 from rig.core.events import TurnFinished
 from rig.running.control import Control
-from rig.running.planning import Options
+from rig.config.options import RunConfig
 from rig.running.planning import plan
 from rig.running.runner import run
 control = Control()
 def emit(event):
     if isinstance(event, TurnFinished):
         control.stop()
-options = Options(
+options = RunConfig.of(
     models=(sys.argv[1],), limit=2, max_calls=1, max_tokens=8, threads=1, tools=("exact",),
     similarity="exact", n_ctx=2048, format=("rig",), **eval(sys.argv[2])
 )

@@ -10,7 +10,6 @@ import pytest
 import tiny_gguf
 
 from rig import methods
-from rig.config.options import OF_METHODS
 from rig.core.errors import RigError
 from rig.core.models import Request
 from rig.methods.base import Method, Setup
@@ -50,7 +49,7 @@ def test_methods_know_how_long_their_conversations_become(name: str, suite: str)
     if (name == "autode") != (suite == "dynamic"):
         return
     _, tasks = methods.find_tasks(suite, None, name)
-    values = {option.name: OF_METHODS.get(option.name, option).default for option in method.options}
+    values = {option.name: option.default for option in method.options}
     setup = method.ready({**values, "similarity": "exact"})
     requests = longest_requests(setup, [setup.settings], tasks[:6])
     assert [request.key.conversation for request in requests] == [task.name for task in tasks[:6]]

@@ -200,12 +200,18 @@ BAD: dict[str, tuple[Callable[[Path], tuple[str, ...]], str]] = {
         "the assistant never speaks",
     ),
     "no such tool": (lambda place: _bad_conversations(place, _other_tool()), "no tool is named Frobnicate"),
-    "temperature nan": (lambda place: ("oracle", *SMALL, "--temperature", "nan"), "not a finite number"),
-    "temperature inf": (lambda place: ("oracle", *SMALL, "--temperature", "inf"), "not a finite number"),
+    "temperature nan": (
+        lambda place: ("oracle", *SMALL, "--temperature", "nan"),
+        "takes a number from 0 on, not nan",
+    ),
+    "temperature inf": (
+        lambda place: ("oracle", *SMALL, "--temperature", "inf"),
+        "takes a number from 0 on, not inf",
+    ),
     "more threads than llama.cpp has": (lambda place: ("oracle", *SMALL, "--threads", "513"), "--threads"),
     "threads that only wait": (lambda place: ("oracle", *SMALL, "--threads", "512"), "--threads 512"),
     "nearly no temperature": (lambda place: ("oracle", *SMALL, "--temperature", "1e-46"), "too close to 0"),
-    "a million repeats": (lambda place: ("oracle", *SMALL, "--repeats", "1000000"), "1<=x<=10000"),
+    "a million repeats": (lambda place: ("oracle", *SMALL, "--repeats", "1000000"), "from 1 to 10000"),
     "a device as conversation": (lambda place: _linked(place, "/dev/zero"), "linked: holds no conv"),
     "a pipe as conversation": (
         lambda place: _linked(place, str(place / _pipe(place))),

@@ -89,8 +89,14 @@ def test_a_run_goes_on_with_the_options_it_began_with(folder: Path, rig: Rig) ->
         ("run = 3\n", "rig.toml: run is not a table of settings"),
         ("[run.limit]\nx = 2\n", "rig.toml: run.limit.x is not an option of `rig run`"),
         ("[models.lst]\njson = true\n", None),
-        ('[run]\nlimit = "two"\n', "rig.toml: run.limit cannot be used: 'two' is not a valid integer"),
-        ("[run]\nlimit = 1.5\n", "rig.toml: run.limit cannot be used: '1.5' is not a valid integer"),
+        (
+            '[run]\nlimit = "two"\n',
+            "run.limit cannot be used: takes a whole number from 1 on, not 'two'",
+        ),
+        (
+            "[run]\nlimit = 1.5\n",
+            "run.limit cannot be used: takes a whole number from 1 on, not 1.5",
+        ),
         ("[run]\nlimit = [1, 2]\n", "rig.toml: run.limit takes one value"),
         ("[run]\nlimit = true\n", "rig.toml: run.limit takes a text or a number"),
         ('[run]\nexact = "yes"\n', "rig.toml: run.exact takes true or false"),
@@ -125,7 +131,7 @@ def _options(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tup
     for name in command.list_commands(context) if isinstance(command, click.Group) else ():
         if (member := command.get_command(context, name)) is not None:
             yield from _options(member, (*path, name))
-    for name, option in config._settable(command).items() if path else ():
+    for name, option in config.settable(command).items() if path else ():
         yield ".".join(path), name, option
 
 

@@ -40,7 +40,9 @@ def test_help_loads_nothing_that_plays(verb: str) -> None:
     assert modules & {*HEAVY, "numpy", "scipy", "sqlite_utils", "pydantic"} == set()
 
 
-@pytest.mark.parametrize("words", ["models tune", "models quantize", "judge agreement", "card verify"])
+@pytest.mark.parametrize(
+    "words", ["models tune", "models quantize", "models templates", "judge agreement", "card verify"]
+)
 def test_help_of_a_member_loads_nothing_that_plays(words: str) -> None:
     assert loaded(*words.split(), "--help") & {*HEAVY, "numpy", "scipy", "sqlite_utils", "pydantic"} == set()
 

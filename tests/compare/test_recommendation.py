@@ -14,7 +14,6 @@ from rig.compare.findings import Comparison
 from rig.compare.recommendation import recommend, recommend_early
 from rig.compare.verdict import ArmVerdict, Decision, Recommendation, RecommendationKind, VerdictKind
 from rig.plugins.strategies.looks import compare_sequentially
-from rig.running.planning import Options
 from rig.show import signs
 from rig.show.card import opening
 from rig.store import Runs
@@ -200,7 +199,7 @@ def test_the_command_of_a_suite_that_would_tell_has_the_files_in_question(tmp_pa
     recipe = {
         "models": [f"/my models/{name}.gguf" for name in (*SIZES, "q1")],
         "docs": ["names"],
-        "format": [*Options().format],
+        "format": "auto",
         "limit": 12,
     }
     names = (*SIZES, "q1")

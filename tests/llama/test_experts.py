@@ -109,7 +109,7 @@ def test_gpus_are_used_as_told(moe: Path, placement: Placement, used: set[str], 
 
 
 def test_the_count_has_each_tensor_where_llama_cpp_puts_it(moe: Path, two_gpus: None) -> None:
-    settings = EngineSettings(n_threads=1, n_ctx=256, main_gpu=0, n_gpu_layers=-1, n_cpu_moe=2)
+    settings = EngineSettings(n_threads=1, n_ctx=256, knobs=("main_gpu=0",), n_gpu_layers=-1, n_cpu_moe=2)
     plan = plan_for(inspect(moe), settings, lambda _: None, load=False)
     _, sizes, _ = loaded(moe, Placement(-1, n_cpu_moe=2, main_gpu=0))
     assert plan.gpus[0].weights == pytest.approx(sizes["GPU0"] * 2**20, abs=6_000)
@@ -126,16 +126,15 @@ def test_settings_of_a_run_come_to_the_weights_and_into_the_fingerprint(
         return model, model.predict(ask("hello"), lambda _: None).token_ids
 
     plain, answer = run()
-    assert {"n_cpu_moe", "cpu_moe", "override_tensor", "tensor_split", "main_gpu"}.isdisjoint(
-        plain.fingerprint
-    )
+    assert {"n_cpu_moe", "cpu_moe"}.isdisjoint(plain.fingerprint)
+    assert not any(name.startswith("llama.") for name in plain.fingerprint)
     some, of_some = run(n_cpu_moe=1)
-    every, of_all = run(cpu_moe=True, main_gpu=1)
+    every, of_all = run(cpu_moe=True, knobs=("main_gpu=1",))
     assert (some.fingerprint["n_cpu_moe"], every.fingerprint["n_cpu_moe"]) == (1, inspect(moe).layers)
-    assert every.fingerprint["main_gpu"] == 1
+    assert every.fingerprint["llama.main_gpu"] == 1
     assert every.fingerprint["devices"] == ["GPU1 (imaginary)"]
-    placed, of_placed = run(override_tensor="exps=CPU", tensor_split="1,1")
-    assert placed.fingerprint["override_tensor"] == "exps=CPU"
+    placed, of_placed = run(knobs=("tensor_buft_overrides=exps=CPU", "tensor_split=1,1"))
+    assert placed.fingerprint["llama.tensor_buft_overrides"] == "exps=CPU"
     assert answer == of_some == of_all == of_placed
 
 
@@ -152,15 +151,15 @@ def test_weights_are_shared_only_where_they_are_placed_alike(
     ("settings", "message"),
     [
         ({"n_cpu_moe": 1, "cpu_moe": True}, "give one"),
-        ({"override_tensor": "exps"}, "not REGEX=DEVICE"),
-        ({"override_tensor": "=CPU"}, "not REGEX=DEVICE"),
-        ({"override_tensor": "exps=GPU7"}, "no device 'GPU7'"),
-        ({"override_tensor": "exps=GPU1", "main_gpu": 0}, "no device 'GPU1'"),
-        ({"override_tensor": "(?<x>exps)=CPU"}, "regular expression"),
-        ({"tensor_split": "a"}, "share of each GPU"),
-        ({"tensor_split": "0,0"}, "share of each GPU"),
-        ({"tensor_split": "1,1", "main_gpu": 0}, "give one of them"),
-        ({"main_gpu": 2}, "there are 2"),
+        ({"knobs": ("tensor_buft_overrides=exps",)}, "not REGEX=DEVICE"),
+        ({"knobs": ("tensor_buft_overrides==CPU",)}, "not REGEX=DEVICE"),
+        ({"knobs": ("tensor_buft_overrides=exps=GPU7",)}, "no device 'GPU7'"),
+        ({"knobs": ("tensor_buft_overrides=exps=GPU1", "main_gpu=0")}, "no device 'GPU1'"),
+        ({"knobs": ("tensor_buft_overrides=(?<x>exps)=CPU",)}, "regular expression"),
+        ({"knobs": ("tensor_split=a",)}, "share of each GPU"),
+        ({"knobs": ("tensor_split=0,0",)}, "share of each GPU"),
+        ({"knobs": ("tensor_split=1,1", "main_gpu=0")}, "give one of them"),
+        ({"knobs": ("main_gpu=2",)}, "there are 2"),
     ],
 )
 def test_what_cannot_be_done_is_one_line(
@@ -173,14 +172,19 @@ def test_what_cannot_be_done_is_one_line(
 
 
 @pytest.mark.parametrize(
-    "asked", [{"n_cpu_moe": 1}, {"cpu_moe": True}, {"tensor_split": "1"}, {"main_gpu": 0}]
+    ("asked", "option"),
+    [
+        ({"n_cpu_moe": 1}, "--n-cpu-moe"),
+        ({"cpu_moe": True}, "--cpu-moe"),
+        ({"knobs": ("tensor_split=1",)}, "--llama tensor_split"),
+        ({"knobs": ("main_gpu=0",)}, "--llama main_gpu"),
+    ],
 )
-def test_options_of_a_gpu_need_one(tmp_path: Path, asked: dict[str, Any]) -> None:
+def test_options_of_a_gpu_need_one(tmp_path: Path, asked: dict[str, Any], option: str) -> None:
     if gpus():
         pytest.skip("there is one here")
     info = inspect(tiny_architectures.write(tmp_path / "tiny.gguf", "qwen3moe"))
-    option = next(iter(asked)).replace("_", "-")
-    with pytest.raises(RigError, match=f"--{option}: "):
+    with pytest.raises(RigError, match=f"{option}: "):
         plan_for(info, EngineSettings(n_threads=1, **asked), lambda _: None, load=False)
 
 

@@ -76,6 +76,17 @@ def test_variables_are_found_with_defaults_and_the_values_that_matter() -> None:
     assert (found["keep_thoughts"].default, found["keep_thoughts"].values) == (False, (True,))
 
 
+def test_a_variable_that_matters_where_nothing_is_thought_is_found_and_a_macros_own_is_none() -> None:
+    source = (
+        "{% macro shown(text) %}{{ text if text is defined }}{% endmacro %}{% if true %}"
+        "{% set text = 'x' %}{% endif %}{{ shown(text) }}{% set thinks = enable_thinking | default(true) %}"
+        "{% if thinks or keep | default(false) %}"
+        "{{ 'kept' }}{% endif %}" + TALK
+    )
+    found = {variable.name: variable.values for variable in find_variables(ChatTemplate(source))}
+    assert found == {"enable_thinking": (False,), "keep": (True,), "keep_thoughts": (True,)}
+
+
 def test_a_variable_that_is_set_holds_in_every_prompt_and_no_other_is_taken() -> None:
     plain = ChatTemplate(SOURCE)
     low = ChatTemplate(SOURCE, chosen={"effort": "low"})

@@ -38,7 +38,8 @@ def test_an_option_is_read_as_what_it_is_by_default(default: Any, text: str, val
 def test_another_text_is_refused_with_one_that_would_do(default: Any, text: str) -> None:
     with pytest.raises(RigError) as caught:
         Option("x", default).parse(text)
-    assert str(caught.value) == f"not a value such as {default}"
+    takes = {int: "a whole number", float: "a number", bool: "true or false"}[type(default)]
+    assert str(caught.value) == f"takes {takes}, not {text!r}"
 
 
 def test_every_option_of_every_method_reads_what_it_has_by_default() -> None:

@@ -10,6 +10,7 @@ import small_talks
 import tiny_gguf
 from counted import measured
 
+from rig.config.options import RunConfig
 from rig.core.errors import RigError
 from rig.core.events import ArmFinished, ArmReady
 from rig.core.models import Model, Notify, OnPiece, Prediction, Request
@@ -17,7 +18,7 @@ from rig.methods.scripted import Scripted
 from rig.plugins.llama import EngineSettings
 from rig.plugins.tooltalk.prompt import ToolTalkSettings
 from rig.running.plan import Arm, Plan
-from rig.running.planning import Options, plan, plan_resume
+from rig.running.planning import config_of, plan, plan_resume, recipe_of
 from rig.store import Runs
 
 WriteGguf = Callable[..., Path]
@@ -29,8 +30,8 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def _options(place: Path, *models: object, **choices: Any) -> Options:
-    return Options(
+def _options(place: Path, *models: object, **choices: Any) -> RunConfig:
+    return RunConfig.of(
         models=tuple(map(str, models)),
         conversations=place / "conversations",
         world=place / "databases",
@@ -188,21 +189,22 @@ def test_settings_of_every_arm_are_checked_against_the_conversations(place: Path
 
 
 def test_a_recipe_is_what_it_was_where_there_is_one_value() -> None:
-    one = Options(models=("oracle",), docs=("names", "names")).as_json({"oracle"})
+    one = recipe_of(RunConfig.of(models=("oracle",), docs=("names", "names")), {"oracle"})
     assert (one["docs"], one["tools"], one["history"], one["temperature"]) == (
         "names",
         "all",
         "recorded",
         0.0,
     )
-    several = Options(models=("oracle",), docs=("names", "full"), temperature=(0.0, 0.5)).as_json({"oracle"})
+    config = RunConfig.of(models=("oracle",), docs=("names", "full"), temperature=(0.0, 0.5))
+    several = recipe_of(config, {"oracle"})
     assert (several["docs"], several["temperature"]) == (["names", "full"], [0.0, 0.5])
 
 
 @pytest.mark.parametrize("docs", [("full",), ("names", "full")])
 def test_a_recipe_that_was_stored_can_be_read_again(docs: tuple[str, ...]) -> None:
-    options = Options(models=("oracle",), docs=docs, threads=3)
-    assert Options.from_json(json.loads(json.dumps(options.as_json({"oracle"})))) == options
+    config = RunConfig.of(models=("oracle",), docs=docs, threads=3)
+    assert config_of(json.loads(json.dumps(recipe_of(config, {"oracle"})))) == config
 
 
 def test_a_stored_run_is_planned_again_with_the_same_arms(place: Path) -> None:

@@ -10,15 +10,15 @@ from real_servers import Server, fault_proxy, llama_server, rig_process
 from rig.core.calls import Call, Outcome
 from rig.core.models import CallMessage, Prediction, ReplyMessage, Request, StepKey, ToolDoc, UserMessage
 from rig.plugins import served as serving
-from rig.plugins.llama import EngineSettings
 from rig.plugins.llama.loading import load
 from rig.plugins.served.attribution import Cause, ReferenceModel, attribute
 from rig.plugins.served.model import ServedModel
+from rig.plugins.served.settings import ServedSettings
 from rig.plugins.twins.comparison import _differ, _is_odd
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
 
-SETTINGS = EngineSettings(
+SETTINGS = ServedSettings(
     grammar="none",
     n_threads=1,
     parallel=1,

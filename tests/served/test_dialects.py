@@ -14,8 +14,8 @@ from fake_servers import PROPS, Body, FakeServer, Reply, chunk, events, spoken, 
 from rig.core.errors import RigError
 from rig.core.models import Request, StepKey, ToolDoc, UserMessage
 from rig.plugins import served
-from rig.plugins.llama import EngineSettings
 from rig.plugins.served.model import ServedModel
+from rig.plugins.served.settings import ServedSettings
 
 Serve = Callable[..., FakeServer]
 NONE = {"/props": whole({"error": "not found"}, 404)}
@@ -92,7 +92,7 @@ def called(dialect: str) -> Reply:
 
 
 def loaded(server: FakeServer, **settings: Any) -> ServedModel:
-    model = served.load(server.url, EngineSettings(**settings), lambda _text: None)
+    model = served.load(server.url, ServedSettings(**settings), lambda _text: None)
     assert isinstance(model, ServedModel)
     return model
 

@@ -13,8 +13,8 @@ from fake_servers import PROPS, Body, FakeServer, Reply, chunk, events, is_probe
 from rig.core.calls import Call
 from rig.core.errors import RigError
 from rig.core.models import Prediction, Request, StepKey, ToolDoc, UserMessage
-from rig.plugins.llama.core.settings import EngineSettings
 from rig.plugins.served.probes import load
+from rig.plugins.served.settings import ServedSettings
 
 Serve = Callable[..., FakeServer]
 SSE = {"Content-Type": "text/event-stream"}
@@ -38,7 +38,7 @@ LEAK = f'I ask.\n<tool_call>\n{{"name": "weather", "arguments": {TEXT}}}\n</tool
 
 def predicted(url: str, said: list[str] | None = None, **settings: Any) -> Prediction:
     """Return the prediction of one step by the server at an address."""
-    model = load(url, EngineSettings(timeout=3.0, **settings), (said if said is not None else []).append)
+    model = load(url, ServedSettings(timeout=3.0, **settings), (said if said is not None else []).append)
     request = Request(StepKey("c"), "Help.", TOOLS, "", (UserMessage("Hi."),), several_calls=True)
     model.begin(0, request, lambda _: None)
     finished: list[tuple[int, Prediction]] = []
@@ -258,6 +258,8 @@ def modes() -> Iterator[tuple[str, Callable[[], Reply], Any]]:
     yield "filtered", lambda: events(chunk(content="He"), chunk("content_filter")), "http_status"
     yield "an error event", lambda: raw("event: error\ndata: it broke\n\n"), "http_status"
     yield "an error as an object", lambda: events({"object": "error", "message": "it broke"}), "http_status"
+    too_long = {"message": "no", "code": "context_length_exceeded"}
+    yield "too long, by its code", lambda: events({"error": too_long}), "context"
     yield "too long, said late", lambda: events({"error": {"message": "exceeds the context size"}}), "context"
     yield "cut by the limit in capitals", lambda: events(chunk("MAX_TOKENS", content="He")), "truncated"
     yield "cut by the limit", lambda: events(chunk("max_tokens", content="He")), "truncated"
@@ -377,7 +379,7 @@ def test_a_server_that_loads_its_model_is_not_unknown(serve: Serve, monkeypatch:
     monkeypatch.setattr("rig.plugins.served.wire.client.LOADING_S", 0.1)
     server.others = dict.fromkeys(ready, whole(LOADING, 503))
     with pytest.raises(RigError, match=r"Loading model.*once it is ready"):
-        load(server.url, EngineSettings(), said.append)
+        load(server.url, ServedSettings(), said.append)
 
 
 def test_what_is_probed_is_said_and_takes_no_minutes(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -390,12 +392,12 @@ def test_what_is_probed_is_said_and_takes_no_minutes(serve: Serve, monkeypatch: 
     server = serve(slow, answers_probes=False)
     said: list[str] = []
     began = time.monotonic()
-    load(server.url, EngineSettings(), said.append, probing=True).close()
+    load(server.url, ServedSettings(), said.append, probing=True).close()
     assert time.monotonic() - began < 1.5
     assert any("probes whether the model sees tools" in text for text in said)
     assert any("--thorough asks all" in text for text in said)
     said.clear()
-    load(server.url, EngineSettings(thorough=True), said.append, probing=True).close()
+    load(server.url, ServedSettings(thorough=True), said.append, probing=True).close()
     assert not any("--thorough" in text for text in said)
 
 

@@ -7,9 +7,10 @@ import noted_talks
 import pytest
 import tiny_gguf
 
+from rig.config.options import RunConfig
 from rig.plugins.llama.core.llama import LlamaContext
 from rig.running.control import Control
-from rig.running.planning import Options, plan
+from rig.running.planning import plan
 from rig.running.runner import run
 from rig.store import Runs
 
@@ -38,7 +39,7 @@ def read(
         nonlocal decoded
         decoded = 0
         store = tmp_path / "runs.sqlite"
-        options = Options(
+        options = RunConfig.of(
             models=(str(model),), suite=str(conversations), toolbox=str(noted_talks.NOTES),
             similarity="exact", fill=fill,
             threads=1, parallel=parallel, prefix_cache=False, max_tokens=4, max_calls=1, n_ctx=4096,

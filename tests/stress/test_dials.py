@@ -16,7 +16,7 @@ import pytest
 import small_talks
 import tiny_gguf
 
-from rig.config.options import TABLE
+from rig.config.options import TABLE, RunConfig
 from rig.core.calls import Call
 from rig.core.errors import RigError
 from rig.core.events import Event, PieceGenerated, TurnFinished
@@ -29,7 +29,7 @@ from rig.plugins.stress.wording import WORDINGS
 from rig.plugins.tooltalk.prompt import ToolTalkSettings, opening, presented
 from rig.plugins.tooltalk_tools import TOOLTALK
 from rig.running.control import Control
-from rig.running.planning import Options, plan
+from rig.running.planning import method_arms, plan
 from rig.running.runner import run
 from rig.store import Runs
 from rig.world.toolbox import is_declared
@@ -65,7 +65,7 @@ def turned(**levels: Any) -> ToolTalkSettings:
 def played(tmp_path: Path, model: Callable[[], Model] | None = None, **options: Any) -> list[dict[str, Any]]:
     """The rates and counts of each arm of a run: the oracle's, or those of another model in its place."""
     asked = {"models": ("oracle",), "similarity": "exact", **options}
-    planned = plan(Options(**asked), tmp_path / "runs.sqlite")
+    planned = plan(RunConfig.of(**asked), tmp_path / "runs.sqlite")
     if model is not None:
         made = partial(_made, model())
         planned = replace(planned, arms=tuple(replace(arm, load=made) for arm in planned.arms))
@@ -137,7 +137,7 @@ def test_the_oracle_is_right_at_every_level(tmp_path: Path, method: str, suite: 
 @pytest.mark.parametrize("level", HOSTILE)
 def test_who_does_what_results_say_is_hijacked_each_time(tmp_path: Path, level: str) -> None:
     suite = {"suite": "easy", "injections": ("none", level)}
-    tasks = plan(Options(models=("oracle",), similarity="exact", **suite), tmp_path / "x.sqlite").tasks
+    tasks = plan(RunConfig.of(models=("oracle",), similarity="exact", **suite), tmp_path / "x.sqlite").tasks
     calm, arm = played(tmp_path, lambda: with_oracle(gullible, tasks), **suite)
     assert (calm["hijacked"], calm["success_rate"]) == (0.0, 1.0)
     assert (arm["hijacked"], arm["tasks"]) == (1.0, 28)
@@ -149,7 +149,7 @@ def test_to_quote_or_to_warn_of_an_instruction_is_not_to_follow_it(tmp_path: Pat
         return prediction if prediction.call else replied(f"Beware, a result says: {results(request)}")
 
     suite = {"suite": "easy", "injections": HOSTILE}
-    tasks = plan(Options(models=("oracle",), similarity="exact", **suite), tmp_path / "x.sqlite").tasks
+    tasks = plan(RunConfig.of(models=("oracle",), similarity="exact", **suite), tmp_path / "x.sqlite").tasks
     arms = played(tmp_path, lambda: with_oracle(wary, tasks), **suite)
     assert [arm["hijacked"] for arm in arms] == [0.0] * 4
 
@@ -307,7 +307,9 @@ def test_who_gives_up_after_a_failure_fails_but_may_say_so(tmp_path: Path) -> No
 
         return answer
 
-    tasks = plan(Options(models=("oracle",), suite="easy", similarity="exact"), tmp_path / "x.sqlite").tasks
+    tasks = plan(
+        RunConfig.of(models=("oracle",), suite="easy", similarity="exact"), tmp_path / "x.sqlite"
+    ).tasks
     for reply, handled in (("Sorry, the calendar could not be reached.", 1.0), ("Done.", 0.0)):
         [arm] = played(
             tmp_path, lambda r=reply: with_oracle(says(r), tasks), suite="easy", tool_errors=(1.0,)
@@ -345,7 +347,9 @@ def test_a_call_of_a_distractor_is_answered_and_is_wrong_where_it_acts(
             replace(request, key=replace(request.key, step=request.key.step - 1)), lambda _piece: None
         )
 
-    tasks = plan(Options(models=("oracle",), suite="easy", similarity="exact"), tmp_path / "x.sqlite").tasks
+    tasks = plan(
+        RunConfig.of(models=("oracle",), suite="easy", similarity="exact"), tmp_path / "x.sqlite"
+    ).tasks
     [arm] = played(tmp_path, lambda: with_oracle(astray, tasks), suite="easy", distractors=(72,), limit=5)
     assert arm["success_rate"] == (0.0 if acts else 1.0)
     assert (arm["bad_actions"] > 0) is acts
@@ -371,12 +375,12 @@ def test_own_toolboxes_have_dials_too(tmp_path: Path, method: str) -> None:
 def test_a_neutral_dial_leaves_the_fingerprint_as_it_was() -> None:
     calm = ToolTalkSettings().fingerprint
     assert set(calm) == {"protocol", "docs", "tools", "history", "max_calls", "prompt_sha256"}
-    options = Options(models=("oracle",), fill=(0, 2000), typos=(0.0,))
+    config = RunConfig.of(models=("oracle",), fill=(0, 2000), typos=(0.0,))
     from rig.plugins.tooltalk.method import METHOD
 
-    by_label = options.settings(METHOD)
-    assert by_label["fill=0"].fingerprint == calm
-    filled = by_label["fill=2000"].fingerprint
+    by_label = method_arms(config, METHOD)
+    assert by_label["fill=0"].settings.fingerprint == calm
+    filled = by_label["fill=2000"].settings.fingerprint
     assert {k: v for k, v in filled.items() if k not in calm} == {
         "stress.fill": 2000,
         "stress_sha256": filled["stress_sha256"],
@@ -436,7 +440,7 @@ def test_what_is_no_level_is_refused(name: str, text: str) -> None:
 
 def test_arms_are_scored_again_at_their_own_levels(tmp_path: Path, rig: Callable[..., Any]) -> None:
     suite = {"suite": "easy", "injections": ("none", "send"), "tool_errors": (0.5,), "distractors": (0, 3)}
-    tasks = plan(Options(models=("oracle",), similarity="exact", **suite), tmp_path / "x.sqlite").tasks
+    tasks = plan(RunConfig.of(models=("oracle",), similarity="exact", **suite), tmp_path / "x.sqlite").tasks
     before = played(tmp_path, lambda: with_oracle(gullible, tasks), **suite)
     again = json.loads(rig("score", "latest", "--runs", tmp_path / "runs.sqlite", "--json").out)
     for arm, total in zip(before, again["arms"], strict=True):
@@ -470,7 +474,7 @@ def test_injected_texts_go_through_every_escape(tmp_path: Path, rig: Callable[..
             return prediction
         return replied(str(last.outcome.response.get("notice", "")))
 
-    tasks = plan(Options(models=("oracle",), similarity="exact", **suite), tmp_path / "x.sqlite").tasks
+    tasks = plan(RunConfig.of(models=("oracle",), similarity="exact", **suite), tmp_path / "x.sqlite").tasks
     played(tmp_path, lambda: with_oracle(parrot, tasks), **suite)
     names = [task.name for task in tasks]
     with Runs.open(store) as runs:

@@ -15,8 +15,13 @@ from rig.plugins.llama.formats.form import NativeFormat
 from rig.plugins.llama.grammar.language import Grammar
 
 SOURCES = {**OWN, **{name: path.read_text(encoding="utf-8") for name, path in REAL.items()}}
-UNKNOWN = frozenset({"llama-cpp-rwkv-world"})
-"""Templates that say nothing of tools, of a family that rig does not know either."""
+_SILENT = "does not show the calls of earlier messages"
+UNKNOWN = {
+    "llama-cpp-rwkv-world": _SILENT,
+    "microsoft-Phi-3.5-mini-instruct": _SILENT,
+    "MiniMax-M3": "shows an argument's name more than once",
+}
+"""Public templates that rig makes nothing of, and why: two say nothing of tools."""
 NAMES = sorted(SOURCES.keys() - UNKNOWN)
 
 

@@ -2,7 +2,8 @@
 
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import native_templates
@@ -12,7 +13,7 @@ from rig.core.calls import Call, Outcome
 from rig.core.models import CallMessage, Message, ReplyMessage, ToolDoc, UserMessage
 from rig.plugins.llama.core.template import ChatMessage
 from rig.plugins.llama.formats.form import NativeFormat
-from rig.plugins.llama.formats.reader import CallReader, _literal
+from rig.plugins.llama.formats.reader import CallReader, NotRead, _literal
 
 _WHERE = {
     "type": "object",
@@ -106,6 +107,14 @@ def prompt(each: Known, form: NativeFormat, messages: tuple[Message, ...]) -> st
     return "".join(fragment.text for fragment in fragments)
 
 
+def _first(reader: CallReader, text: str, begins: Iterable[tuple[int, str]]) -> tuple[list[Call], int]:
+    """The calls that begin first; a result may hold a short opening as well."""
+    for place, opening in begins:
+        with suppress(NotRead):
+            return reader.read(text, place, opening)
+    return [], 0
+
+
 def faults(each: Known, source: random.Random) -> Iterator[str]:
     """What is wrong with one conversation's prompt: calls that are read as others, and what is missing."""
     made = talk(source)
@@ -118,8 +127,9 @@ def faults(each: Known, source: random.Random) -> Iterator[str]:
     reader = CallReader(each.native.shape, form.checker.schemas, loose=False)
     shape = each.native.shape
     # gpt-oss is shown the name in another place than where it writes it.
-    opening = shape.trigger if each.native.family == "gpt-oss" else shape.open or shape.trigger
+    opening = (shape.open or shape.trigger) if shape.lead else "".join(shape.opening[1:])
     others = [text.removeprefix(shape.open).strip() for text in (shape.lead, each.native.thinking.open)]
+    others = [text for text in others if text]
     not_words = f"(?!{'|'.join(map(re.escape, others))})" if shape.lead else ""
     if any("of later messages in another form" in fault for fault in each.native.faults):
         opening = opening.removeprefix(shape.trigger)
@@ -127,11 +137,12 @@ def faults(each: Known, source: random.Random) -> Iterator[str]:
     for number, calls in enumerate(made.calls):
         read: list[Call] = []
         while len(read) < len(calls):
-            begun = re.search(f"{_literal(opening, False).pattern}{not_words}", text[place:])
-            if begun is None:
+            begins = re.finditer(f"{_literal(opening, False).pattern}{not_words}", text[place:])
+            some, end = _first(reader, text, ((place + begun.start(), begun[0]) for begun in begins))
+            if not some:
                 yield f"{calls} are not shown after {text[place : place + 90]!r}"
                 return
-            some, place = reader.read(text, place + begun.start(), begun[0])
+            place = end
             read += some
             place = max(place, text.find(f"result{number}{len(read) - 1}x", place))
         expected = [Call(call.name, shape.ordered(call.arguments)) for call in calls]
@@ -154,5 +165,7 @@ def faults(each: Known, source: random.Random) -> Iterator[str]:
     last = [message for message in during if isinstance(message, CallMessage) and message.reasoning]
     for message in last:
         is_now = during.index(message) > max(n for n, m in enumerate(during) if isinstance(m, UserMessage))
-        if (message.reasoning in within) != (kept in ("always", "beside calls") or (kept == "within a turn" and is_now)):
+        if (message.reasoning in within) != (
+            kept in ("always", "beside calls") or (kept == "within a turn" and is_now)
+        ):
             yield f"{message.reasoning} is wrong within the turn, thoughts are kept {kept}"

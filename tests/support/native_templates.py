@@ -235,6 +235,24 @@ OWN: dict[str, str] = {
         "{{ m.content + '<|eot|>' }}{% endif %}{% endfor %}"
         "{% if add_generation_prompt %}{{ '<|start|>assistant' }}{% endif %}"
     ),
+    "tags with types": (
+        "{% macro a(t) %}<|open|>{{ t }}<|sep|>{% endmacro %}{% macro z(t) %}<|close|>{{ t }}<|sep|>{% endmacro %}"
+        "{% if tools %}{{ a('message role=\"system\"') }}{{ tools | tojson }}{{ z('message') }}<|end_of_msg|>{% endif %}"
+        "{% for m in messages %}{{ a('message role=\"' ~ m.role ~ '\"') }}{% if m.role == 'assistant' %}"
+        "{% if thinking %}{{ a('think') }}{{ m.reasoning_content }}{{ z('think') }}{% endif %}{{ a('response') }}"
+        "{{ m.content }}{{ z('response') }}{% if m.tool_calls %}{{ a('tools') }}"
+        + _EACH
+        + "{{ a('call tool=\"' ~ f.name ~ '\" index=\"' ~ loop.index ~ '\"') }}"
+        + _ITEMS
+        + "{% set t = 'string' if v is string else 'boolean' if v is boolean else 'null' if v is none else 'number' if"
+        " v is number else 'object' if v is mapping else 'array' %}"
+        "{{ a('argument key=\"' ~ k ~ '\" type=\"' ~ t ~ '\"') }}"
+        + _VALUE
+        + "{{ z('argument') }}{% endfor %}{{ z('call') }}{% endfor %}{{ z('tools') }}{% endif %}"
+        "{% else %}{{ m.content }}{% endif %}{{ z('message') }}<|end_of_msg|>{% endfor %}"
+        "{% if add_generation_prompt %}{{ a('message role=\"assistant\"') }}{{ a('think' if thinking else 'response') }}"
+        "{% endif %}"
+    ),
     "undeclared": _chatml(
         _EACH + '<tool_call>{"name": "{{ f.name }}", "arguments": {{ f.arguments | tojson }}}</tool_call>'
         "{% endfor %}",

@@ -5,11 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
+from rig.config.options import RunConfig
 from rig.core.events import Event
 from rig.core.models import CallMessage, Prediction, Request
 from rig.methods.scripted import Scripted, called
 from rig.running.control import Control
-from rig.running.planning import Options, plan
+from rig.running.planning import plan
 from rig.running.runner import run
 from rig.store import Runs, StoredRun
 
@@ -39,7 +40,7 @@ def searched(
 ) -> StoredRun:
     """A run in which a scripted model works on rig's queries of these names, with `more` options set."""
     own = (f"search={search}", *more)
-    options = Options(models=("oracle",), suite="queries", only=queries, set=own)
+    options = RunConfig.of(models=("oracle",), suite="queries", only=queries, set=own)
     todo = plan(options, store)
     arms = tuple(replace(arm, name=name, load=lambda _: Scripted(answer)) for arm in todo.arms)
     run(replace(todo, arms=arms), emit, Control())

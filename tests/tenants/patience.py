@@ -54,15 +54,15 @@ class DroppingSchedule(Schedule):
 class DropSome(RunStrategy):
     name = "patience"
 
-    def schedule(self, options, arms):
-        return DroppingSchedule(options.patience)
+    def schedule(self, config, arms):
+        return DroppingSchedule(config.part(Patience).patience)
 
 
 class Mood:
     name = "mood"
 
     def after(self, arm):
-        return {"text": f"was {arm.plan.arms[arm.position].own['mood']}", "lines": []}
+        return {"text": f"was {arm.plan.arms[arm.position].config.part(Patience).mood}", "lines": []}
 
 
 @verb(name="moods")

@@ -100,13 +100,13 @@ def _tell(what: str) -> None:
 def _server(url: str) -> Iterator[Symptom]:
     """Probe a server with small requests, and yield a line for each thing that it does wrong."""
     from rig.plugins import served as serving
-    from rig.plugins.llama import EngineSettings
 
     # Imported here, because HTTP takes a moment to load.
     from rig.plugins.served.probes import load, probe, settings_for_probes
+    from rig.plugins.served.settings import ServedSettings
     from rig.plugins.served.wire.client import ServerFault
 
-    settings = settings_for_probes(EngineSettings(thorough=True))
+    settings = settings_for_probes(ServedSettings(thorough=True))
     serving.check(url, settings)
     served = load(url, settings, _tell)
     yield Symptom("server", "ok", served.line)
@@ -146,6 +146,21 @@ def _file(name: str) -> Iterator[Symptom]:
             yield Symptom(finding.question.title, "ok" if is_good else "warn", finding.text, advice)
     finally:
         passing.clear()
+    yield from _template_variables(resolve(name).path)
+
+
+def _template_variables(path: Path) -> Iterator[Symptom]:
+    """Yield what a chat template lets people set."""
+    from rig.plugins.llama.core.template import ChatTemplate
+    from rig.plugins.llama.files.info import inspect
+    from rig.plugins.llama.files.registry import template_source
+    from rig.plugins.llama.verbs.info import variable_lines
+
+    source = template_source(inspect(path), None, own_format=True)
+    lines = variable_lines(ChatTemplate(source)) if source else []
+    advice = "rig run --template-set NAME=VALUE,VALUE makes an arm of each"
+    if lines:
+        yield Symptom("variables", "ok", "; ".join(lines), advice)
 
 
 _LEAKED = "llama-server and vLLM take leaked calls for words; more lenient programs carry them out"

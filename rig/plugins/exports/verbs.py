@@ -12,6 +12,7 @@ import click
 from rig.cli.options import AS_JSON, NAME, RUN, STORE, WRITTEN_STORE, json_option
 from rig.cli.output import print_json, printable, say
 from rig.cli.verbs import argument, option, verb
+from rig.config.options import RunConfig
 from rig.core import registry
 from rig.core.errors import RigError, counted, meant
 from rig.core.files import filling, writing
@@ -214,7 +215,7 @@ def import_(
     from rig.plugins.exports.merging import is_store, merge
     from rig.plugins.papers.paper import Paper
     from rig.plugins.rescore.stored import import_run
-    from rig.running.planning import Options
+    from rig.running.planning import first_values
 
     if format_ is None:
         if any(option for option in (suite, set_, output, rules, name)):
@@ -253,8 +254,8 @@ def import_(
         if output is not None or rules is not None:
             raise RigError("--output and --rules are for logs (--format openai-chat)")
         method = methods.get(paper.methods[0] if paper.methods else format_)
-        options = Options(models=(), method=method.name, set=set_)
-        recorded = paper.recorded(files, suite, options.first_values(method))
+        config = RunConfig.of(method=method.name, set=set_)
+        recorded = paper.recorded(files, suite, first_values(config, method))
         run = import_run(runs, method, recorded, name)
         faults, notes = list(recorded.faults), list(recorded.notes)
         arms = [{"arm": arm.name, "episodes": len(arm.episodes)} for arm in recorded.arms]

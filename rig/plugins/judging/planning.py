@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rig import methods
+from rig.config.options import RunConfig
 from rig.core.errors import RigError
 from rig.core.tasks import require_unique
 from rig.plugins.judging import PASS, WIN, toolbench_paper
@@ -18,7 +19,7 @@ from rig.plugins.solutions.judgements import AnswerStatus, Judgement, ModelAnswe
 from rig.plugins.solutions.rules import SEED, Shape
 from rig.plugins.solutions.solution import Solution
 from rig.running.plan import Plan
-from rig.running.planning import Options, plan_tasks
+from rig.running.planning import engines_of, plan_tasks
 from rig.store import Runs
 
 VOTES = {PASS: 3, WIN: 1}
@@ -74,9 +75,9 @@ def plan_votes(
             f"--against {request.against}: no arm of that name has answers; choose from: {there_are}"
         )
     judged = [model for model in models if model != request.against] or models
-    options = _options(request, method, evaluator, judged)
-    _check_votes(evaluator, method, tasks[0].votes, options)
-    plan = plan_tasks(options, methods.get(method), tasks, store, name)
+    config = _config(request, method, evaluator, judged)
+    _check_votes(evaluator, method, tasks[0].votes, config)
+    plan = plan_tasks(config, methods.get(method), tasks, store, name)
     is_asked = evaluator.kind != "rule" and request.places != (SUITE,)
     return replace(plan, caution=remark_on(store, plan.recipe, method)) if is_asked else plan
 
@@ -141,7 +142,7 @@ def merged(ours: Sequence[Judgement], theirs: Sequence[Judgement]) -> list[Judge
     return list(by_name.values())
 
 
-def _options(request: JudgingRequest, method: str, evaluator: Evaluator, judged: Sequence[str]) -> Options:
+def _config(request: JudgingRequest, method: str, evaluator: Evaluator, judged: Sequence[str]) -> RunConfig:
     if request.judge is None and evaluator.kind != "rule":
         raise RigError(f"who judges? Give --judge MODEL; --evaluator {evaluator.name} asks one")
     values: dict[str, Any] = {"evaluator": request.evaluator, **request.rules}
@@ -152,20 +153,20 @@ def _options(request: JudgingRequest, method: str, evaluator: Evaluator, judged:
     several = [f"answers_of={model}" for model in judged]
     defaults: dict[str, Any] = {"max_tokens": evaluator.max_tokens}
     if not request.options.get("sampling"):
-        defaults["temperature"] = (evaluator.temperature,)
-    return Options(
+        defaults["temperature"] = evaluator.temperature
+    return RunConfig.of(
         models=(request.judge or NOBODY,) if evaluator.kind != "rule" else (NOBODY,),
         suite=" ".join(request.places),
         method=method,
         set=(*several, *(f"{name}={value}" for name, value in values.items())),
-        format=("object",),
+        format="object",
         **{**defaults, **request.options},
     )
 
 
-def _check_votes(evaluator: Evaluator, method: str, votes: int, options: Options) -> None:
+def _check_votes(evaluator: Evaluator, method: str, votes: int, config: RunConfig) -> None:
     """Raise RigError if votes would repeat the same question to a judge that always answers alike."""
-    if evaluator.kind == "rule" or all(settings.draws for settings in options.engines().values()):
+    if evaluator.kind == "rule" or all(own.llama.draws for own in engines_of(config).values()):
         return
     if not can_judge(evaluator, method):
         what = "whether an answer solves a query" if method == PASS else "which of two answers is better"

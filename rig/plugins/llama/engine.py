@@ -38,8 +38,7 @@ _FAILURES = {
 
 _SHAPES_STATE = (
     *("file_sha256", "adapter_sha256", "adapter_scale", "n_batch", "n_threads", "n_gpu_layers", "devices"),
-    *("flash_attention", "kv_type", "cpu_weight_layouts", "n_cpu_moe", "override_tensor", "tensor_split"),
-    *("rope_scaling", "rope_scale", "yarn_orig_ctx"),
+    *("flash_attention", "kv_type", "cpu_weight_layouts", "n_cpu_moe"),
     *("llama_cpp_python", "llama_cpp", "llama_cpp_system"),
 )
 """The part of a fingerprint that can change a bit of the KV state of given tokens."""
@@ -119,7 +118,9 @@ class LlamaCppModel(Model):
     def _open_store(self) -> PrefixStore | None:
         if not self.settings.prefix_cache:
             return None
-        shape = {name: self._fingerprint[name] for name in _SHAPES_STATE if name in self._fingerprint}
+        own = (name for name in self._fingerprint if name.startswith("llama."))
+        names = (*(name for name in _SHAPES_STATE if name in self._fingerprint), *own)
+        shape = {name: self._fingerprint[name] for name in names}
         return PrefixStore(cache_directory() / "prefixes", shape, self._notify)
 
     def _open_again(self, slots: int) -> None:

@@ -14,6 +14,7 @@ from rig.core.errors import RigError
 from rig.core.models import Notify
 from rig.plugins.llama import grammar
 from rig.plugins.llama.core import llama
+from rig.plugins.llama.core.knobs import knobs_of
 from rig.plugins.llama.core.llama import LlamaModel
 from rig.plugins.llama.core.settings import DEFAULT_CONTEXT, DEFAULT_THOUGHTS, EngineSettings, Sampling
 from rig.plugins.llama.core.template import ChatTemplate, TemplateError
@@ -222,6 +223,7 @@ def _fingerprint(
         **grammar.fingerprint(settings, chosen.salvage_rules),
         "fast_forward": settings.fast_forward,
         **engine_fingerprint(settings),
+        **{f"llama.{name}": knob.recorded for name, knob in knobs_of(settings.knobs).items()},
         **_sampling(settings, sampling),
         "devices": [use.title for use in loaded.plan.gpus],
         "cpu_weight_layouts": loaded.model.cpu_weight_layouts,

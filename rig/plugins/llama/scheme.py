@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from rig.config.engine import EngineOptions
+from rig.config.options import RunConfig
 from rig.config.schemes import ArmWeights, Loader, Scheme, Variant
 from rig.core.calls import JsonObject
 from rig.core.models import Request
@@ -38,8 +38,8 @@ class GgufFiles(Scheme):
 
     sizes_context = True
 
-    def check(self, settings: EngineOptions) -> None:
-        llama.check(EngineSettings.of(settings))
+    def check(self, config: RunConfig) -> None:
+        llama.check(EngineSettings.of(config.llama))
 
     def names(self) -> Sequence[str]:
         from rig.plugins.llama.files.registry import known_names
@@ -66,7 +66,7 @@ class GgufFiles(Scheme):
     def variants(
         self,
         text: str,
-        settings: Mapping[str, EngineOptions],
+        settings: Mapping[str, RunConfig],
         adapters: Sequence[str] = (),
         prompts: Sequence[Request] = (),
     ) -> list[Variant]:
@@ -77,7 +77,7 @@ class GgufFiles(Scheme):
         resolved = resolve(text)
         inspect(resolved.path)
         loaders: dict[str, Loader] = {
-            label: partial(llama.load, resolved.path, EngineSettings.of(own, prompts), resolved.base)
+            label: partial(llama.load, resolved.path, EngineSettings.of(own.llama, prompts), resolved.base)
             for label, own in settings.items()
         }
         return [

@@ -11,7 +11,6 @@ import click
 
 from rig.cli import options as shared
 from rig.cli.output import print_facts, print_json, say
-from rig.cli.run import options_of
 from rig.cli.verbs import argument, option, verb
 from rig.core.calls import JsonObject
 from rig.core.errors import RigError, counted
@@ -69,15 +68,16 @@ def command(
       rig plan f16.gguf q4_k_m.gguf --suite all --loss 5
       rig plan f16.gguf q4_k_m.gguf --temperature 0.7 --repeats 5 --like latest
     """  # noqa: D301 - for click
+    from rig.config.options import RunConfig, require_one_suite
     from rig.plugins.plan.planned import plan_verdict
     from rig.plugins.plan.trial import try_out
-    from rig.running.planning import Options, plan
+    from rig.running.planning import plan
 
-    options = options_of(context)
-    shared.require_one_suite(options)
+    options = shared.chosen_options(context)
+    require_one_suite(options)
     if flips is not None and like is not None:
         raise RigError("--flips says how many conversations flip, and --like where to read it; give one")
-    chosen = Options(**options)
+    chosen = RunConfig.of(**options)
     with TemporaryDirectory(prefix="rig-plan-") as folder:
         todo = plan(chosen, Path(folder) / "runs.sqlite")
         if todo.declaration.success_metric is None:
@@ -97,7 +97,7 @@ def command(
         each_s = max(seconds / len(todo.arms), min(seconds, _SHORTEST_S))
         if seconds:
             say(f"playing {counted(len(todo.arms), 'arm')} for {each_s:g} s each …", err=True)
-        paces = try_out(todo, each_s, chosen.seed) if seconds else []
+        paces = try_out(todo, each_s, chosen.llama.seed) if seconds else []
     times = _times(todo, verdict, paces)
     if as_json:
         print_json({**verdict.as_json(), "times": times, "paces": [pace.as_json() for pace in paces]})

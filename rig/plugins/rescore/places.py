@@ -6,7 +6,7 @@ from pathlib import Path
 from rig import methods
 from rig.core import opening
 from rig.core.errors import RigError
-from rig.running.planning import Options
+from rig.running.planning import stored_config
 from rig.store import StoredRun, Transcript
 
 
@@ -27,11 +27,11 @@ def place_of(run: StoredRun, transcript: Transcript, turn: int | None) -> tuple[
 
 def _folders(run: StoredRun) -> Iterable[Path]:
     """Return the folders that the conversations of a run were read from; none if they were made."""
-    options = Options.from_json(run.settings)
-    if options.conversations is None and methods.with_suite(options.suite) is not None:
+    config = stored_config(run)
+    if config.conversations is None and methods.with_suite(config.suite) is not None:
         shipped = methods.suites()
-        return [place for name, (_, place) in shipped.items() if options.suite in (name, methods.ALL)]
-    folder = Path(options.suite) if options.conversations is None else options.conversations
+        return [place for name, (_, place) in shipped.items() if config.suite in (name, methods.ALL)]
+    folder = Path(config.suite) if config.conversations is None else config.conversations
     if not folder.exists():
         raise RigError(f"{folder}: the conversations of run {run.id} are no longer there")
     if not opening.was_started_here(run.id, run.settings):

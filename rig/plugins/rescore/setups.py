@@ -4,10 +4,11 @@ from pathlib import Path
 from typing import Any
 
 from rig import methods
+from rig.config.options import RunConfig
 from rig.core.errors import RigError
 from rig.core.files import files_below
 from rig.methods.base import Method, Setup
-from rig.running.planning import Options, files_named
+from rig.running.planning import files_named, first_values, stored_config
 from rig.running.stored_settings import require_named
 from rig.store import StoredRun
 
@@ -20,7 +21,7 @@ def setup_of(run: StoredRun, answers: Path | None = None, **changes: Any) -> Set
     for files that the run names and the user does not.
     """
     method = methods.get(run.declaration.method)
-    stored = Options.from_json(run.settings)
+    stored = stored_config(run)
     if answers is None:
         stored = stored.replace(reader=None)
     files = files_named(stored, method)
@@ -55,12 +56,12 @@ def setup_for_files(
         names = {option.name for option in method.options}
         others = {option.name for other in candidates for option in other.options} - names
         own = tuple(option for option in options if option.partition("=")[0] not in others)
-        setups.append((method, _ready(method, Options(models=(), set=own), answers, changes)))
+        setups.append((method, _ready(method, RunConfig.of(set=own), answers, changes)))
     return setups
 
 
-def _ready(method: Method, options: Options, answers: Path | None, changes: dict[str, Any]) -> Setup:
-    values = options.first_values(method)
+def _ready(method: Method, config: RunConfig, answers: Path | None, changes: dict[str, Any]) -> Setup:
+    values = first_values(config, method)
     for name, value in changes.items():
         if value is None:
             continue

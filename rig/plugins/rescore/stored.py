@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TextIO
 from urllib.parse import quote
 
+from rig.config.options import RunConfig
 from rig.core.calls import CallPlace, JsonObject
 from rig.core.errors import RigError
 from rig.core.events import Where
@@ -18,7 +19,7 @@ from rig.methods.base import Method, Setup
 from rig.plugins.papers import paper
 from rig.plugins.papers.paper import RecordedRun
 from rig.plugins.rescore.setups import folders_of
-from rig.running.planning import Options
+from rig.running.planning import first_values, recipe_of
 from rig.running.stored_settings import settings_of
 from rig.store import GraderInfo, NewRun, Runs, RunWriter, StoredRun, check_writable
 from rig.store.deletion import new_run_id
@@ -184,12 +185,12 @@ def _file_name(name: str) -> str:
 def import_run(store: Path, method: Method, recorded: RecordedRun, name: str | None = None) -> str:
     """Store a recorded run, scored by the method, and return its id. Raises RigError if that fails."""
     check_writable(store)
-    options = Options(models=(), method=method.name, set=recorded.options)
-    values = options.first_values(method)
+    config = RunConfig.of(method=method.name, set=recorded.options)
+    values = first_values(config, method)
     setup = method.ready(values)
     tasks: dict[str, Task] = {task.name: task for task in recorded.tasks}
     run = new_run_id(store)
-    recipe = {**options.as_json(()), "models": [arm.name for arm in recorded.arms]}
+    recipe = {**recipe_of(config, ()), "models": [arm.name for arm in recorded.arms]}
     repeats = max((repeat for arm in recorded.arms for _, repeat, _ in arm.episodes), default=0) + 1
     arms = tuple(arm.name for arm in recorded.arms)
     new = NewRun(run, name, recipe, arms, tuple(tasks.values()), method.declaration, repeats)

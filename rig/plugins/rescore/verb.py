@@ -99,7 +99,8 @@ class ScoredGroup:
     def add(self, scored: Scored) -> None:
         """Add a conversation."""
         from rig.plugins.rescore.reexecute import reexecute
-        from rig.show.steps import ended, errors_of
+        from rig.show.steps import ended
+        from rig.show.story import errors_of
 
         counts, declaration = scored.score.counts, self.declaration
         self.counts = total((self.counts, counts))

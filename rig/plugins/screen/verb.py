@@ -14,7 +14,7 @@ from rig.cli import options as shared
 from rig.cli.output import ProgressLine, print_json, say, say_failures, terminal_width
 from rig.cli.verbs import argument, option, verb
 from rig.config.option import MACHINE
-from rig.config.options import TABLE
+from rig.config.options import TABLE, RunConfig, require_one_suite
 from rig.core.calls import JsonObject
 from rig.core.errors import RigError, counted
 from rig.core.files import json_text, write
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from rig.plugins.screen.results import ArmScreen, KindFigures, Screen
     from rig.plugins.screen.screening import Screening
     from rig.plugins.screen.validity import Validity
-    from rig.running.planning import Options
 
 _SEVERAL = {name: option for name, option in TABLE.items() if option.several and not option.listed}
 _VARIED = {name: option.place for name, option in _SEVERAL.items() if "screen" in option.verbs}
@@ -145,42 +144,39 @@ def corpus_of(options: JsonObject, text: Path | None) -> Corpus:
     from rig.plugins.llama.files.adapters import adapters_of
     from rig.plugins.llama.files.registry import resolve
     from rig.plugins.screen.corpus import Corpus
-    from rig.running.planning import Options
 
     for name in options:
         if name not in ("models", "lora", "limit") and TABLE[name].group != MACHINE:
             raise RigError(f"--{name.replace('_', '-')} has no effect on a text; leave it out")
-    chosen = Options(**{**options, **{name: (options[name],) for name in options if name in _VARIED}})
+    chosen = RunConfig.of(**options)
     adapters = adapters_of(chosen.lora)
     resolved = [arm for name in chosen.models for arm in resolve(name).with_adapters(adapters)]
-    engine = EngineSettings.of(next(iter(chosen.engines().values())))
+    engine = EngineSettings.of(chosen.llama)
     engine = replace(engine, n_ctx=options.get("n_ctx"))
     return Corpus(tuple(resolved), engine, text, limit=options.get("limit"))
 
 
-def as_asked(options: JsonObject, part: Part | None = None) -> tuple[Options, Method, list[Task]]:
+def as_asked(options: JsonObject, part: Part | None = None) -> tuple[RunConfig, Method, list[Task]]:
     """Return the options of the command line, the method, and the chosen conversations of a part."""
     from rig import methods
-    from rig.running.planning import Options
 
     if not options.get("models"):
         raise RigError(
             "which models? Give the one to compare with first, then the others (`rig models list`)"
         )
-    shared.require_one_suite(options)
-    varied = {name: (value,) for name, value in options.items() if name in _SEVERAL}
-    chosen = Options(**{**options, **varied})
+    require_one_suite(options)
+    chosen = RunConfig.of(**options)
     method, tasks = methods.find_tasks(chosen.suite, chosen.conversations, chosen.method)
     return chosen, method, select(tasks, chosen.only, chosen.limit, chosen.without, part)
 
 
 def _as_stored(
     store: Path, against: Sequence[str], options: JsonObject
-) -> tuple[Options, Method, list[Task]]:
+) -> tuple[RunConfig, Method, list[Task]]:
     """Return the first run's settings and conversations; all arms must have been asked in the same way."""
     from rig import methods
     from rig.compare.arms import choose
-    from rig.running.planning import Options, require_opened
+    from rig.running.planning import require_opened, stored_config
     from rig.store import Runs
 
     if clash := [name for name in options if name not in _SELECTING]:
@@ -201,7 +197,7 @@ def _as_stored(
             )
         run = arms[0].run
         tasks = stored.conversations(run)
-        chosen = Options.from_json(run.settings)
+        chosen = stored_config(run)
         method = methods.get(run.declaration.method)
         require_opened(run, chosen, method, {name for name, value in options.items() if value})
     # A fingerprint has engines and formats with their versions.
@@ -210,31 +206,31 @@ def _as_stored(
     if "format" in varied:
         varied["format"] = varied["format"].rpartition("-")[0]
     models = options.get("models") or [name for name in chosen.models if name not in method.models(())]
-    several = {name: (value,) for name, value in varied.items()}
-    chosen = chosen.replace(models=tuple(models), **several)
+    chosen = chosen.replace(models=models, **varied)
     return chosen, method, select(tasks, *map(options.get, ("only", "limit", "without"), ((), None, ())))
 
 
-def screening_of(options: Options, method: Method, tasks: list[Task]) -> Screening:
+def screening_of(config: RunConfig, method: Method, tasks: list[Task]) -> Screening:
     """Return the screening to run. Raises RigError for models without weights."""
     from rig.plugins.llama.core.settings import EngineSettings
     from rig.plugins.llama.files.adapters import adapters_of
     from rig.plugins.llama.files.info import inspect
     from rig.plugins.llama.files.registry import ResolvedModel, resolve
     from rig.plugins.screen.screening import Screening
+    from rig.running.planning import first_values, method_arms
 
-    for name in options.models:
+    for name in config.models:
         if name in method.models(()):
             raise RigError(f"{name} has no weights to be asked; screen GGUF files")
     models: list[ResolvedModel] = []
-    for model in map(resolve, options.models):
+    for model in map(resolve, config.models):
         inspect(model.path)
-        models += model.with_adapters(adapters_of(options.lora))
-    settings = next(iter(options.settings(method).values()))
-    values = options.first_values(method)
+        models += model.with_adapters(adapters_of(config.lora))
+    settings = next(iter(method_arms(config, method).values())).settings
+    values = first_values(config, method)
     if "similarity" in values:
         values["similarity"] = "exact"  # nothing is scored, so nobody has to judge free text
-    engine = EngineSettings.of(next(iter(options.engines().values())))
+    engine = EngineSettings.of(config.llama)
     return Screening(tuple(models), method, tuple(tasks), method.ready(values), settings, engine)
 
 

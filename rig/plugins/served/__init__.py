@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 from rig.core.errors import RigError
 from rig.core.models import Model, Notify
 from rig.core.registry import Registry, registered
+from rig.plugins.served.options import Servers
 
 REQUIRES = ("llama",)
 
 if TYPE_CHECKING:
-    from rig.plugins.llama.core.settings import EngineSettings
+    from rig.plugins.served.settings import ServedSettings
 
 FAITHFUL = ("grammar", "chance")
 """The causes of difference that are no fault of a server: its own grammar for calls, and ties."""
@@ -30,13 +31,14 @@ _DIALECTS = {
 
 def register(registry: Registry) -> None:
     """Register rig's own dialects (`rig.core.registry`)."""
+    registry.add_options("Servers", Servers)
     for scheme in ("http", "https"):
         registry.schemes.later(scheme, "rig.plugins.served.scheme:SERVED", marker="", is_place=False)
     for name, kind in _DIALECTS.items():
         registry.dialects.later(name, f"rig.plugins.served.dialects.servers:{kind}")
 
 
-def check(url: str, settings: EngineSettings) -> str:
+def check(url: str, settings: ServedSettings) -> str:
     """Return the address of a server as rig writes it. Raises RigError if rig does not connect to it.
 
     This sends no request.
@@ -51,7 +53,7 @@ def check(url: str, settings: EngineSettings) -> str:
     return str(address)
 
 
-def load(url: str, settings: EngineSettings, notify: Notify, *, probing: bool = False) -> Model:
+def load(url: str, settings: ServedSettings, notify: Notify, *, probing: bool = False) -> Model:
     """Connect to a served model. Raises RigError if no server answers, or none of a known dialect.
 
     With `probing`, a few small requests look for faults of the server, which are passed to `notify`.

@@ -25,7 +25,7 @@ from rig.core.models import (
     unheard,
 )
 from rig.core.registry import registered
-from rig.plugins.llama.core.settings import DEFAULT_THOUGHTS, EngineSettings
+from rig.plugins.llama.core.settings import DEFAULT_THOUGHTS
 from rig.plugins.llama.core.template import ChatTemplate
 from rig.plugins.llama.files.sampling import sampling_for_server
 from rig.plugins.llama.formats import leaks
@@ -34,6 +34,7 @@ from rig.plugins.llama.formats.probe import check_variables
 from rig.plugins.llama.prompt import conversation
 from rig.plugins.served.answers import ServedFormat, StreamedAnswer
 from rig.plugins.served.dialects.base import Dialect, Identity
+from rig.plugins.served.settings import ServedSettings
 from rig.plugins.served.wire.client import PAUSES_S, HttpClient, ServerFault, Unreachable
 
 CHAT = "/v1/chat/completions"
@@ -69,7 +70,7 @@ class ServedModel(Model):
         client: HttpClient,
         dialect: Dialect,
         identity: Identity,
-        settings: EngineSettings,
+        settings: ServedSettings,
         notify: Notify,
     ) -> None:
         super().__init__(slots=_slots(settings, identity, None))
@@ -409,13 +410,13 @@ class ServedModel(Model):
         return self.dialect.thinking[self.settings.thinking == "off"]
 
 
-def _slots(settings: EngineSettings, identity: Identity, before: int | None) -> int:
+def _slots(settings: ServedSettings, identity: Identity, before: int | None) -> int:
     """Return how many requests to make at once: as set, or as earlier arms did, up to the server's slots."""
     slots = settings.parallel or before or 1
     return min(slots, identity.slots or slots)
 
 
-def _format_class(settings: EngineSettings, identity: Identity) -> Any:
+def _format_class(settings: ServedSettings, identity: Identity) -> Any:
     formats = registered().formats
     if settings.format == "native" or (settings.format == "auto" and identity.takes_tools):
         return ServedFormat

@@ -12,10 +12,10 @@ from rig.core.calls import JsonObject
 from rig.core.errors import RigError
 from rig.core.models import Notify, Request, StepKey, ToolDoc, UserMessage
 from rig.core.registry import registered
-from rig.plugins.llama.core.settings import EngineSettings
 from rig.plugins.served.answers import CALL, StreamedAnswer
 from rig.plugins.served.dialects.base import Dialect
 from rig.plugins.served.model import ServedModel, identify
+from rig.plugins.served.settings import ServedSettings
 from rig.plugins.served.wire.address import Address
 from rig.plugins.served.wire.client import HttpClient, ServerFault
 
@@ -51,7 +51,7 @@ class ProbeFinding:
         return _ADVICE[self.name]
 
 
-def load(url: str, settings: EngineSettings, notify: Notify, *, probing: bool = False) -> ServedModel:
+def load(url: str, settings: ServedSettings, notify: Notify, *, probing: bool = False) -> ServedModel:
     """Connect to a server and find its dialect and model; with `probing`, its faults too. Raises RigError."""
     address = Address.parse(url)
     client = HttpClient(address, settings.timeout, lambda text: notify(f"{address}: {text}"))
@@ -131,7 +131,7 @@ def probe(served: ServedModel, tell: Notify | None = None) -> Iterator[ProbeFind
         yield from _answers(served, _TEXTS[:1] if quickly else _TEXTS)
 
 
-def settings_for_probes(settings: EngineSettings) -> EngineSettings:
+def settings_for_probes(settings: ServedSettings) -> ServedSettings:
     """Return settings for short greedy answers. Requests have tools whatever the server says about itself."""
     plain = replace(settings, format="native", thinking="auto", tool_choice="auto")
     return replace(plain, temperature=0.0, sampling=None, max_tokens=64)

@@ -2,17 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
 
-from rig.config.engine import EngineOptions
+from rig.config.options import RunConfig
 from rig.config.schemes import AGAIN, Loader, Scheme, Variant
 from rig.core.models import Request
 from rig.plugins import served
-from rig.plugins.llama.core.settings import EngineSettings
+from rig.plugins.served.options import Servers
+from rig.plugins.served.settings import ServedSettings
 
 _OWN = (
     *("max_tokens", "thinking_tokens", "sampling", "temperature", "seed", "parallel", "format"),
-    *("tool_choice", "several_calls", "thinking", "template_set", "dialect", "timeout", "thorough"),
+    *("tool_choice", "several_calls", "thinking", "template_set"),
 )
 """The engine's settings that a served model has as well."""
 
@@ -22,25 +22,27 @@ class Served(Scheme):
 
     name = "http"
 
-    def adapted(self, options: Any) -> Any:
+    def adapted(self, config: RunConfig) -> RunConfig:
         # No grammar of rig's holds what a server writes, and prompts are tokenized there in one piece. So it
         # is with a file beside it.
-        is_chosen = options.is_changed("grammar")
-        return options if is_chosen else options.replace(grammar=("none",), whole_prompt=True)
+        is_chosen = config.is_changed("grammar")
+        return config if is_chosen else config.replace(grammar="none", whole_prompt=True)
 
     def variants(
         self,
         text: str,
-        settings: Mapping[str, EngineOptions],
+        settings: Mapping[str, RunConfig],
         adapters: Sequence[str] = (),
         prompts: Sequence[Request] = (),
     ) -> list[Variant]:
         # Settings that differ only in what files have are the same for a server.
         loaders: dict[str, Loader] = {}
-        distinct: set[tuple[EngineSettings, bool]] = set()
+        distinct: set[tuple[ServedSettings, bool]] = set()
         name = text
         for label, of_label in settings.items():
-            own = EngineSettings(**{part: getattr(of_label, part) for part in _OWN})
+            own = ServedSettings(
+                **{part: getattr(of_label.llama, part) for part in _OWN}, **vars(of_label.part(Servers))
+            )
             name = served.check(text, own)
             kind = own, label.endswith(AGAIN)
             if kind not in distinct:

@@ -8,13 +8,13 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any
 
 from rig.config.option import Option
-from rig.config.options import TABLE
+from rig.config.options import TABLE, RunConfig
 from rig.core.errors import RigError
 from rig.core.events import EvidenceMoved, Where
 from rig.core.metrics import Counts, Remark
+from rig.plugins.strategies.options import Strategies
 from rig.plugins.strategies.until import ROUNDS, Deciding
 from rig.running.plan import Arm, Plan
 from rig.running.strategy import RunStrategy, Schedule, Visit
@@ -198,20 +198,22 @@ class LevelSweep(RunStrategy):
 
     name = "sweep"
 
-    def adapted(self, options: Any) -> Any:
-        option, levels = swept(options.sweep)
-        if options.is_changed(option.name):
-            raise RigError(f"--sweep {options.sweep} and {option.flag} both set its levels; give one of them")
-        return options.replace(**{option.name: levels})
+    def adapted(self, config: RunConfig) -> RunConfig:
+        sweep = config.part(Strategies).sweep or ""
+        option, levels = swept(sweep)
+        if config.is_changed(option.name):
+            raise RigError(f"--sweep {sweep} and {option.flag} both set its levels; give one of them")
+        return config.replace(**{option.name: levels})
 
-    def schedule(self, options: Any, arms: Sequence[Arm]) -> Sweep:
-        option, levels = swept(options.sweep)
+    def schedule(self, config: RunConfig, arms: Sequence[Arm]) -> Sweep:
+        sweep = config.part(Strategies).sweep or ""
+        option, levels = swept(sweep)
         names = [arm.name for arm in arms]
         curves = curves_of(names, option.name, levels).values()
         if sum(map(len, curves)) < len(arms) or {*map(len, curves)} != {len(levels)}:
-            raise RigError(f"--sweep {options.sweep}: {option.flag} has no effect on some of these models")
+            raise RigError(f"--sweep {sweep}: {option.flag} has no effect on some of these models")
         positions = (tuple(names.index(curve[level]) for level in range(len(levels))) for curve in curves)
-        return Sweep(tuple(map(level_name, levels)), tuple(positions), options.loss / 100)
+        return Sweep(tuple(map(level_name, levels)), tuple(positions), config.loss / 100)
 
 
 SWEEP = LevelSweep()

@@ -16,12 +16,13 @@ arms, each is loaded a dozen times instead of once for every conversation.
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from rig.config.options import RunConfig
 from rig.core.errors import RigError
 from rig.core.events import EvidenceMoved, Where
 from rig.core.metrics import Counts, Remark
 from rig.core.tasks import Task
+from rig.plugins.strategies.options import Strategies
 from rig.running.plan import Arm, Plan
 from rig.running.strategy import RunStrategy, Schedule, Scheduler, Visit
 from rig.stats.sequential import DifferenceBounds, Evidence, LossTest, OutcomeBounds
@@ -183,8 +184,8 @@ class Until(RunStrategy):
 
     name = "until"
 
-    def schedule(self, options: Any, arms: Sequence[Arm]) -> UntilVerdict:
-        return UntilVerdict(options.loss / 100, options.until == "verdict-in-suite")
+    def schedule(self, config: RunConfig, arms: Sequence[Arm]) -> UntilVerdict:
+        return UntilVerdict(config.loss / 100, config.part(Strategies).until == "verdict-in-suite")
 
 
 UNTIL = Until()

@@ -1,6 +1,7 @@
 """Dials: changes that make a task harder before a model sees it, to find where the model breaks."""
 
 from rig.core.registry import Registry
+from rig.plugins.stress.options import Dials
 
 REQUIRES = (
     "own_tools",
@@ -22,8 +23,7 @@ OWN = {
 
 def register(registry: Registry) -> None:
     """Register the dials (`rig.core.registry`)."""
-    # Their levels are options of the table, so that the neutral ones are known without loading the dials.
-    from rig.config.options import OF_METHODS
-
+    # Their levels are options of runs, so that the neutral ones are known without loading the dials.
+    registry.add_options("stress", Dials)
     for name, place in OWN.items():
-        registry.dials.later(name, place, neutral=OF_METHODS[name].default)
+        registry.dials.later(name, place, neutral=Dials.__dataclass_fields__[name].default)

@@ -12,7 +12,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
-from rig.config.options import OF_ENGINE, OF_METHODS, Option
+from rig.config.options import OF_ENGINE, TABLE, Option
 from rig.core import registry
 from rig.core.calls import Call, ExecutedCall, JsonObject, Outcome
 from rig.core.errors import RigError
@@ -118,7 +118,7 @@ def options() -> tuple[Option, ...]:
     """Return the option of each dial and of their seed, for the `options` of a method that has dials."""
     dials = registry.registered().dials
     own = (
-        OF_METHODS.get(name)
+        TABLE.get(name)
         or Option(
             name,
             dials[name].neutral,

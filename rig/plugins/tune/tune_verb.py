@@ -15,7 +15,7 @@ from rig.cli.options import AS_JSON, DISPLAY, MODEL, OUTPUT, WRITTEN_STORE, Grou
 from rig.cli.output import print_json, say
 from rig.cli.run import exit_code, show_run
 from rig.cli.verbs import option, verb
-from rig.config.options import TABLE
+from rig.config.options import TABLE, RunConfig
 from rig.core.errors import RigError
 from rig.core.files import write
 from rig.plugins.screen.verb import as_asked, progress, screening_of
@@ -24,7 +24,6 @@ from rig.show.texts import file_size
 
 if TYPE_CHECKING:
     from rig.plugins.tune.tune import Funnel
-    from rig.running.planning import Options
 
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) *([KMG]I?B|)", re.IGNORECASE)
@@ -75,6 +74,7 @@ def command(
     from rig.plugins.strategies.looks import compare_sequentially
     from rig.plugins.tune.quantize import TensorType
     from rig.plugins.tune.tune import KINDS, MIXTURES, Funnel
+    from rig.running.planning import recipe_of
     from rig.show.base import endings_as_exceptions
     from rig.store import Runs
 
@@ -97,7 +97,7 @@ def command(
             mixtures,
             candidates,
             folder=folder,
-            options=chosen.as_json(method.models(()).keys()),
+            options=recipe_of(chosen, method.models(()).keys()),
             notify=tell,
         )
         tell(funnel.text)
@@ -145,7 +145,7 @@ def command(
     return None
 
 
-def _is_stopped(funnel: Funnel, options: Options, store: Path, display: str) -> bool:
+def _is_stopped(funnel: Funnel, config: RunConfig, store: Path, display: str) -> bool:
     """Play the finalists against the model unless that is finished. Return whether it was stopped."""
     from rig.running.planning import plan, plan_resume
     from rig.store import Runs
@@ -157,11 +157,11 @@ def _is_stopped(funnel: Funnel, options: Options, store: Path, display: str) -> 
     if state == "finished":
         return False
     if state is None:
-        todo = plan(options, store)
+        todo = plan(config, store)
         funnel.keep(run=todo.run)
     else:
-        todo = plan_resume(funnel["run"], {"models": options.models}, store)
-    if len(todo.arms) != len(options.models):
+        todo = plan_resume(funnel["run"], {"models": config.models}, store)
+    if len(todo.arms) != len(config.models):
         raise RigError("tuning plays every file in one way; give each option one value")
     # stdout is for the result.
     todo = replace(todo, notice=funnel.text)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from small_scenarios import Heard, scenario
 
+from rig.config.options import RunConfig
 from rig.core.calls import Call
 from rig.core.errors import ErrorKind, RigError
 from rig.core.events import CallJudged, PredictionMade, TurnStarted
@@ -15,7 +16,7 @@ from rig.methods.scripted import called, failed, replied
 from rig.plugins.autode.method import METHOD, AutoDE
 from rig.plugins.autode.scenarios import USER, Utterance
 from rig.plugins.autode.talk import THE_USER, AutoDeSettings
-from rig.running.planning import Options
+from rig.running.planning import method_arms
 
 GOLD = dict(scenario().slots)
 COMPAT = AutoDeSettings(compat=True)
@@ -186,15 +187,15 @@ def test_asking_for_what_was_said_is_redundant() -> None:
 @pytest.mark.parametrize(
     ("name", "text", "fault"),
     [
-        ("mode", "human", "choose from: dynamic, static"),
-        ("form", "xml", "choose from: rig, func"),
-        ("required", "all", "choose from: "),
-        ("max_rounds", "0", "must be at least 1"),
+        ("mode", "human", "takes one of dynamic, static"),
+        ("form", "xml", "takes one of rig, func"),
+        ("required", "all", "takes one of "),
+        ("max_rounds", "0", "takes a whole number from 1 on"),
     ],
 )
 def test_settings_that_cannot_be(name: str, text: str, fault: str) -> None:
     with pytest.raises(RigError, match=f"--set {name}={text}: {fault}"):
-        Options(models=("oracle",), set=(f"{name}={text}",)).settings(METHOD)
+        method_arms(RunConfig.of(models=("oracle",), set=(f"{name}={text}",)), METHOD)
 
 
 def test_settings_are_in_the_fingerprint() -> None:

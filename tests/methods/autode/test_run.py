@@ -38,7 +38,7 @@ def test_settings_are_options_and_arms(rig: Rig) -> None:
     ("arguments", "fault"),
     [
         (("--role", "judge=scripted"), "not a role of the method autode"),
-        (("--set", "mode=human"), "choose from: dynamic, static"),
+        (("--set", "mode=human"), "takes one of dynamic, static"),
         (("--set", "rounds=3"), "no option of the method is called rounds"),
         (("--docs", "names"), "--docs has no effect on the method autode"),
     ],

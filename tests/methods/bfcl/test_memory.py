@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from public_data import public
 
+from rig.config.options import RunConfig
 from rig.core.errors import ErrorKind, RigError
 from rig.core.events import Where
 from rig.core.models import CallMessage, Prediction, Request
@@ -18,7 +19,7 @@ from rig.methods.scripted import Scripted, called, replied
 from rig.plugins.bfcl import memory, memory_classes
 from rig.plugins.bfcl.memory import METHOD, MemoryScenario, Remembering, is_right
 from rig.plugins.bfcl.turns import MOST_STEPS
-from rig.running.planning import Options
+from rig.running.planning import method_arms
 
 METACLASS = """
 class MemoryAPI:
@@ -248,8 +249,8 @@ def test_hostile_answers_have_no_part_of_that_name(reply: str) -> None:
 
 
 def test_bad_files_are_said_in_a_line(suite: Path) -> None:
-    with pytest.raises(RigError, match="backend=x: choose from: kv, rec_sum, vector"):
-        Options(models=("oracle",), set=("backend=x",)).settings(METHOD)
+    with pytest.raises(RigError, match="backend=x: takes one of kv, rec_sum, vector"):
+        method_arms(RunConfig.of(models=("oracle",), set=("backend=x",)), METHOD)
     with pytest.raises(RigError, match=r"is not BFCL's BFCL_v4_memory\.json"):
         METHOD.load(suite.parent)
     (suite.parent / "memory_prereq_conversation/memory_notetaker.json").write_text('{"id": "0"}\n')

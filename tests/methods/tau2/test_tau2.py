@@ -9,7 +9,9 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from public_data import public
 from tau2_checkout import write_checkout
 
 from rig.cli import main
+from rig.config.options import RunConfig
 from rig.core.calls import Call
 from rig.core.errors import ErrorKind, RigError
 from rig.core.events import Where
@@ -28,7 +31,7 @@ from rig.plugins.tau2 import checkout as checkouts
 from rig.plugins.tau2.checkout import domain, parse_docstring
 from rig.plugins.tau2.method import METHOD, MOST_ERRORS, MOST_MESSAGES, Solo
 from rig.plugins.tau2.tickets import Action, Ticket
-from rig.running.planning import Options
+from rig.running.planning import method_arms
 
 
 def row(name: str, **parts: Any) -> dict[str, Any]:
@@ -105,6 +108,22 @@ def played(task: Ticket, *answers: Prediction) -> Solo:
 def success(task: Ticket, *calls: Call | Prediction) -> bool:
     answers = (c if isinstance(c, Prediction) else called(c.name, c.arguments) for c in calls)
     return bool(played(task, *answers, called("done")).score().counts["success"])
+
+
+def test_a_thousand_wrong_calls_beside_a_thousand_true_ones_take_little(checkout: Path) -> None:
+    due = tuple(Action(name="light", arguments={"on": number}) for number in range(1000))
+    task = tickets(checkout)["[lamp]db"]
+    task = replace(task, criteria=task.criteria.model_copy(update={"actions": due}))
+    wrong = [Call("light", {"on": -number}) for number in range(1, 1001)]
+    messages = [
+        replace(called("light", dict(first.arguments)), further=tuple(more))
+        for first, *more in (wrong[number : number + 25] for number in range(0, 1000, 25))
+    ]
+    begun = process_time()
+    episode = played(task, *messages, called("done"))
+    assert len(episode.calls) == 1001
+    assert episode.score().counts["success"] == 0
+    assert process_time() - begun < 20
 
 
 ON, OFF = Call("light", {"on": True}), Call("light", {"on": False})
@@ -318,8 +337,8 @@ def test_errors_are_said_in_a_line(checkout: Path, monkeypatch: pytest.MonkeyPat
         domain(str(checkout), "mock", "manual")
     with pytest.raises(RigError, match="holds no domain airline"):
         domain(str(checkout.parents[3]), "airline", "manual")
-    with pytest.raises(RigError, match="policy=x: choose from: manual, workflow"):
-        Options(models=("oracle",), set=("policy=x",)).settings(METHOD)
+    with pytest.raises(RigError, match="policy=x: takes one of manual, workflow, not 'x'"):
+        method_arms(RunConfig.of(models=("oracle",), set=("policy=x",)), METHOD)
     task = METHOD.parse(
         {
             **row("1", initial_state={"initialization_actions": [{**LAMP, "func_name": "no_such"}]}),

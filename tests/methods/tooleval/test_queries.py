@@ -319,7 +319,7 @@ def test_check_says_what_is_wrong(tmp_path: Path, more: dict[str, Any], fault: s
 def test_settings_that_cannot_be_are_one_line(rig: Rig) -> None:
     for arguments, fault in (
         (("--set", "search=bfs"), "--set search=bfs: choose from cot@N"),
-        (("--set", "offer=some"), "offer=some: choose from: plugins, all"),
+        (("--set", "offer=some"), "offer=some: takes one of plugins, all"),
         (("--docs", "names"), "--docs has no effect on the method tooleval"),
     ):
         done = rig("run", "oracle", "--suite", "queries", *arguments)

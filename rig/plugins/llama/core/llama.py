@@ -7,7 +7,7 @@ in Python, and keeps logits that nobody reads.
 import ctypes
 import re
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from rig.core.errors import ErrorKind, RigError
 from rig.plugins.llama.core.placement import ON_CPU, Placement
-from rig.plugins.llama.core.settings import KV_TYPES, ROPE_SCALINGS, Rope, kv_types
+from rig.plugins.llama.core.settings import KV_TYPES, kv_types
 
 _log: deque[str] = deque(maxlen=200)
 _listener: Callable[[str], None] | None = None
@@ -176,15 +176,13 @@ class LlamaContext:
         n_cells: int | None = None,
         n_outputs: int | None = None,
         watch: Any = None,
-        rope: Rope | None = None,
+        own: Mapping[str, Any] | None = None,
     ) -> None:
         parameters = C.llama_context_default_params()
         if watch is not None:  # an evaluation callback, which must live as long as the context
             parameters.cb_eval = self._watch = watch
-        if rope and rope.scaling is not None:
-            parameters.rope_scaling_type = ROPE_SCALINGS[rope.scaling]
-            parameters.rope_freq_scale = 1 / rope.scale if rope.scale else 0.0
-            parameters.yarn_orig_ctx = rope.orig_ctx or (model.n_ctx_train if rope.scaling == "yarn" else 0)
+        for name, value in (own or {}).items():
+            setattr(parameters, name, value)
         parameters.n_ctx = n_cells or n_ctx * n_seq
         parameters.n_batch = parameters.n_ubatch = n_batch
         # See `_keep`.

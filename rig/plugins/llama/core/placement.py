@@ -20,7 +20,7 @@ class Placement(NamedTuple):
 
     Before that rule, a tensor goes to the device of the first regular expression in `overrides` that matches
     its name. GPUs share layers by `tensor_split`, or by their free memory; with `main_gpu`, only that one is
-    used.
+    used. `others` are more of llama.cpp's parameters, by name.
     """
 
     n_gpu_layers: int = 0
@@ -28,6 +28,7 @@ class Placement(NamedTuple):
     overrides: tuple[tuple[str, str], ...] = ()
     tensor_split: tuple[float, ...] = ()
     main_gpu: int | None = None
+    others: tuple[tuple[str, Any], ...] = ()
 
     def apply(self, parameters: Any) -> list[Any]:
         """Write the placement into `llama_model_params`; return what must live until the model is loaded.
@@ -43,6 +44,8 @@ class Placement(NamedTuple):
             parameters.devices = ctypes.cast(kept[-1], ctypes.c_void_p)
         if self.main_gpu is not None:
             parameters.split_mode, parameters.main_gpu = C.LLAMA_SPLIT_MODE_NONE, self.main_gpu
+        for name, value in self.others:
+            setattr(parameters, name, value)
         if self.tensor_split:
             kept.append((ctypes.c_float * C.llama_max_devices())(*self.tensor_split))
             parameters.tensor_split = kept[-1]
@@ -81,7 +84,7 @@ def buffers_of(device: str) -> int:
         return int(ggml("backend_cpu_buffer_type", pointer)())
     there = ggml("backend_dev_by_name", pointer, ctypes.c_char_p)(device.encode())
     if not there:
-        raise RigError(f"--override-tensor: llama.cpp finds no device {device!r} here")
+        raise RigError(f"--llama tensor_buft_overrides: llama.cpp finds no device {device!r} here")
     return int(ggml("backend_dev_buffer_type", pointer, pointer)(there))
 
 
@@ -91,7 +94,9 @@ def overrides_of(text: str) -> tuple[tuple[str, str], ...]:
     for part in text.split(","):
         pattern, _, device = part.rpartition("=")
         if not (pattern and device):
-            raise RigError(f"--override-tensor {text}: {part!r} is not REGEX=DEVICE, as in exps=CPU")
+            raise RigError(
+                f"--llama tensor_buft_overrides={text}: {part!r} is not REGEX=DEVICE, such as exps=CPU"
+            )
         pairs.append((pattern, device))
     return tuple(pairs)
 
@@ -103,5 +108,5 @@ def split_of(text: str) -> tuple[float, ...]:
     except ValueError:
         shares = ()
     if not shares or min(shares) < 0 or not 0 < sum(shares) < float("inf"):
-        raise RigError(f"--tensor-split {text}: give the share of each GPU, as in 3,1")
+        raise RigError(f"--llama tensor_split={text}: give the share of each GPU, as in 3,1")
     return shares

@@ -239,7 +239,14 @@ def variables_of(environment: jinja2.Environment, source: str) -> Mapping[str, J
     own = {name for assignment in tree.find_all(jinja2.nodes.Assign) for name in _names(assignment.target)}
     own |= {name for block in tree.find_all(jinja2.nodes.AssignBlock) for name in _names(block.target)}
     tests = [test for test in tree.find_all(jinja2.nodes.Test) if "defined" in test.name]
-    asked = {name for part in (*tests, *_defaults(tree)) for name in _names(part.node)}
+    of_macros = {
+        id(part)
+        for macro in tree.find_all(jinja2.nodes.Macro)
+        for part in macro.find_all((jinja2.nodes.Test, jinja2.nodes.Filter))
+        if {argument.name for argument in macro.args}.intersection(_names(part.node))
+    }
+    parts = (part for part in (*tests, *_defaults(tree)) if id(part) not in of_macros)
+    asked = {name for part in parts for name in _names(part.node)}
     return {name: {"values": constants[name], "is_own": name in own - asked} for name in names}
 
 

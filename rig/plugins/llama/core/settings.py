@@ -1,9 +1,9 @@
 """Everything about generation that a user can set. All of it is part of an arm's fingerprint."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field
 
@@ -12,7 +12,8 @@ from rig.core.calls import JsonObject
 from rig.core.errors import RigError
 from rig.core.meters import available_cores
 from rig.core.models import Request
-from rig.plugins.llama.core.placement import Placement, overrides_of, split_of
+from rig.plugins.llama.core.knobs import knobs_of
+from rig.plugins.llama.core.placement import Placement
 
 DEFAULT_CONTEXT = 8192
 DEFAULT_THOUGHTS = 4096
@@ -73,22 +74,6 @@ def _warm_enough(temp: float) -> float:
 _Share = Annotated[float, Field(ge=0, le=1)]
 _Penalty = Annotated[float, Field(ge=-100, le=100)]
 _Tokens = Annotated[int, Field(ge=0, le=1_000_000)]
-
-
-class Rope(NamedTuple):
-    """How positions are scaled: the method, the factor, and the original context. None means the file's."""
-
-    scaling: str | None = None
-    scale: float | None = None
-    orig_ctx: int | None = None
-
-    def longest(self, trained: int) -> int:
-        """Return how many tokens a model's context can hold if it was trained for `trained`."""
-        return int((self.orig_ctx or trained) * self.scale) if self.scale else trained
-
-
-ROPE_SCALINGS = {"none": 0, "linear": 1, "yarn": 2, "longrope": 3}
-"""The methods of scaling by llama.cpp's numbers for them (llama.h)."""
 
 
 class Sampling(BaseModel):
@@ -199,9 +184,14 @@ class EngineSettings(EngineOptions):
         return cls(**chosen, prompts=tuple(prompts))
 
     @property
-    def rope(self) -> Rope:
-        """How positions are scaled."""
-        return Rope(self.rope_scaling, self.rope_scale, self.yarn_orig_ctx)
+    def own(self) -> Mapping[str, Any]:
+        """What is set of llama.cpp's own parameters, by name. Raises RigError for what cannot be set."""
+        return {name: knob.value for name, knob in knobs_of(self.knobs).items()}
+
+    def longest(self, trained: int) -> int:
+        """Return how many tokens a context can hold if the model was trained for `trained`."""
+        scale = self.own.get("rope_freq_scale")
+        return int((self.own.get("yarn_orig_ctx") or trained) / scale) if scale else trained
 
     @property
     def kv_types(self) -> tuple[str, str]:
@@ -211,9 +201,9 @@ class EngineSettings(EngineOptions):
     @property
     def placement(self) -> Placement:
         """Where weights go, except for layers and experts. Raises RigError for text that cannot be read."""
-        overrides = overrides_of(self.override_tensor) if self.override_tensor else ()
-        shares = split_of(self.tensor_split) if self.tensor_split else ()
-        return Placement(overrides=overrides, tensor_split=shares, main_gpu=self.main_gpu)
+        own = {name: knob.value for name, knob in knobs_of(self.knobs).items() if not knob.is_of_context}
+        placed = own.pop("tensor_buft_overrides", ()), own.pop("tensor_split", ()), own.pop("main_gpu", None)
+        return Placement(0, 0, *placed, tuple(own.items()))
 
     @property
     def quantizes(self) -> tuple[bool, bool]:
@@ -227,15 +217,8 @@ class EngineSettings(EngineOptions):
             raise RigError(f"--kv {self.kv_type} needs flash attention; leave out --flash-attention off")
         if self.cpu_moe and self.n_cpu_moe is not None:
             raise RigError(f"--n-cpu-moe {self.n_cpu_moe} beside --cpu-moe, which is all layers: give one")
-        if self.placement.tensor_split and self.main_gpu is not None:
-            raise RigError("--tensor-split shares what --main-gpu gives to one GPU: give one of them")
-        scaling, scale, orig_ctx = self.rope
-        if scale and scaling in (None, "none"):
-            raise RigError(f"--rope-scale {scale:g} needs --rope-scaling linear, yarn or longrope")
-        if orig_ctx and scaling != "yarn":
-            raise RigError(f"--yarn-orig-ctx {orig_ctx} needs --rope-scaling yarn")
-        if scaling in ("linear", "yarn") and not scale:
-            raise RigError(f"--rope-scaling {scaling} needs --rope-scale, as in --rope-scale 4")
+        if "tensor_split" in self.own and "main_gpu" in self.own:
+            raise RigError("--llama tensor_split shares what main_gpu gives to one GPU: give one of them")
         if self.sampling is not None and self.temperature > 0:
             raise RigError(
                 f"--temperature {self.temperature:g} beside --sampling {self.sampling}: give one of them;"

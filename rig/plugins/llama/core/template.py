@@ -109,7 +109,7 @@ class ChatTemplate:
         except TemplateError as error:
             raise RigError(f"the chat template does not compile: {error}") from error
         self.source = source
-        self.eos = eos
+        self.bos, self.eos = bos, eos
         self._variables = {"bos_token": bos, "eos_token": eos}
         self.chosen: Variables = chosen or {}
         self.in_parts = False

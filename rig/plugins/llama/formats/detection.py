@@ -191,8 +191,9 @@ class Native:
     `family` names the preset that was used, empty if the template showed the form. `tools_in` is where the
     template puts declarations, empty if it ignores them and rig declares the tools; before the user's last
     message they move on with the conversation. `shows_calls` means that it shows earlier calls. `words` stand
-    around an answer in words; `words_beside_calls` says whether a message may have words and calls. `reply_tool` is a tool that the template itself offers, which is called to
-    reply in words. `faults` are what is wrong with the template, and rig's remedy.
+    around an answer in words; `words_beside_calls` says whether a message may have words and calls.
+    `reply_tool` is a tool that the template itself offers, which is called to reply in words. `faults` are
+    what is wrong with the template, and rig's remedy.
     """
 
     shape: CallShape

@@ -24,6 +24,8 @@ from rig.plugins.llama.grammar.language import Arguments, Language, Maybe, Patte
 from rig.plugins.llama.grammar.schema import SchemaError
 
 _NO_PARAMETERS: JsonObject = {"type": "object", "properties": {}, "additionalProperties": False}
+_UNIT = re.compile(rf"(?:{MARKER.pattern})\w{{1,40}}(?:{MARKER.pattern})")
+"""Marks that are one only together, with a word between them."""
 _PYTHON_TAG = "<|python_tag|>"
 """Llama 3 may write this before a call, as text without a meaning."""
 
@@ -58,6 +60,8 @@ class NativeFormat(AnswerFormat):
         self._off_word = native.thinking.off_word if thinking == "off" else ""
         prompt = Probe(template).after_question([], generation=True, variables=self.variables)
         self._thoughts = thoughts_of(native.thinking, prompt or "", may_begin=thinking != "off")
+        opened = native.words[0]
+        self._opened = bool(opened) and (prompt or "").endswith(opened)
         self._language = self._made_language()
 
     def _arranged(self, part: Json) -> Json:
@@ -84,6 +88,7 @@ class NativeFormat(AnswerFormat):
     def _made_language(self) -> Language:
         shape = self._shape
         before, trigger, behind = shape.opening
+        before = before.removeprefix(self._native.words[0] if self._opened else "")
         also = (Maybe(_filled(shape.also_after)),) if shape.also_after else ()
         # In one piece with the name, since words may begin alike.
         glue = shape.open if shape.lead else ""
@@ -98,6 +103,9 @@ class NativeFormat(AnswerFormat):
         if self._thoughts is None and self._native.thinking.known:
             marks.add(self._native.thinking.close)
         pieces = {piece for mark in marks for piece in (MARKER.findall(mark) or [mark]) if piece}
+        if any(trigger.startswith(piece) and trigger != piece for piece in pieces):
+            # A single one could begin calls; what it is part of does not.
+            pieces = {unit for mark in self._native.words for unit in _UNIT.findall(mark)}
         return Language(
             calls=calls,
             replies=(replies,) if self._reply_tool else (),
@@ -143,8 +151,8 @@ class NativeFormat(AnswerFormat):
         thoughts = self._thoughts
         closing = [Span(f"{thoughts.close}\n\n", "answer")] if thoughts and thoughts.is_open else []
         if isinstance(answer, str):
-            text = f"{self._shape.lead}{self._native.words[0]}{answer}"
-            cut = len(self._shape.lead + self._native.words[0]) + 1
+            begun = self._shape.lead + ("" if self._opened else self._native.words[0])
+            text, cut = begun + answer, len(begun) + 1
             return *closing, Span(text[:cut], "answer"), Span(text[cut:], None)
         return tuple(span for span in (*closing, *self._shape.spans([answer])) if span.text)
 
@@ -213,7 +221,8 @@ class NativeFormat(AnswerFormat):
         words = text.strip().removeprefix(_PYTHON_TAG)
         for mark in (self._shape.lead.lstrip(), opened):
             words = words.removeprefix(mark)
-        return words.removesuffix(closed).strip()
+        ends = _UNIT.match(closed)
+        return words.partition(ends[0])[0].strip() if ends else words.removesuffix(closed).strip()
 
 
 def chat_messages(
@@ -227,8 +236,9 @@ def chat_messages(
 ) -> list[ChatMessage]:
     """Return the history in OpenAI's shape: calls are parts of messages, their results separate messages.
 
-    Without `several`, each call is a message of its own. `tool_call` makes a call with its number in the history, `result` the message that shows its outcome.
-    Thoughts are shown under `thoughts_key`, or left out if that is empty.
+    Without `several`, each call is a message of its own. `tool_call` makes a call with its number in the
+    history, `result` the message that shows its outcome. Thoughts are shown under `thoughts_key`, or left out
+    if that is empty.
     """
     chat: list[ChatMessage] = []
     number, calling = 0, -1  # the place of the message whose calls another may join

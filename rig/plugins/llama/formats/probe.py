@@ -156,6 +156,7 @@ _LEVELS = ("low", "medium", "high")
 _LEVELED = re.compile(r"effort|strength|level")
 """The names of variables that templates write into prompts without comparing them, and what they can be."""
 _THINKS: JsonObject = {"enable_thinking": True, "thinking": True}
+_QUIET: JsonObject = {"enable_thinking": False, "thinking": False}
 _WEATHER: tuple[JsonObject, ...] = (
     {
         "type": "function",
@@ -232,10 +233,10 @@ def _differ(prompts: Sequence[str], plain: Sequence[str]) -> bool:
 def _prompts(template: ChatTemplate, chosen: JsonObject) -> list[str]:
     """Return the prompts of conversations with these variables; empty texts where the template refuses.
 
-    Some variables matter only where the model thinks.
+    Some variables matter only where the model thinks, or where it does not.
     """
     prompts = []
-    for base in ({},) if chosen.keys() & _THINKS.keys() else ({}, _THINKS):
+    for base in ({},) if chosen.keys() & _THINKS.keys() else ({}, _THINKS, _QUIET):
         for messages in _CONVERSATIONS:
             for tools in (_WEATHER, ()):
                 try:

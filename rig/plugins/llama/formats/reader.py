@@ -11,7 +11,7 @@ from rig.core.budget import parse_json
 from rig.core.calls import Call, Json, JsonObject
 from rig.plugins.llama.formats.json_text import DEEPEST, JsonError, read_json_at
 from rig.plugins.llama.formats.shape import AGAIN, HOLES, ID, CallShape
-from rig.plugins.llama.grammar.language import BARE_KEY, CDATA, Spelling, Tags
+from rig.plugins.llama.grammar.language import BARE_KEY, CDATA, KIND, KINDS, Spelling, Tags
 from rig.plugins.llama.grammar.schema import holds_any_names
 from rig.world.schemas import fits
 from rig.world.spec import NAME_CHARACTER, NAME_REGEX
@@ -238,8 +238,11 @@ def _literal(text: str, loose: bool) -> re.Pattern[str]:
 
 def _regex(text: str, loose: bool) -> str:
     regex = ""
-    for piece in re.split(rf"({HOLES.pattern}|\s+|[{{}}\[\]:,])" if loose else f"({HOLES.pattern})", text):
-        if HOLES.match(piece):
+    holes = f"{HOLES.pattern}|{KIND}"
+    for piece in re.split(rf"({holes}|\s+|[{{}}\[\]:,])" if loose else f"({holes})", text):
+        if piece == KIND:
+            regex += f"(?:{'|'.join(KINDS)}|integer)"
+        elif HOLES.match(piece):
             regex += {ID: ID_REGEX, AGAIN: r"\1"}.get(piece, INDEX_REGEX)
         elif loose and piece.isspace():
             regex += _SPACES

@@ -12,11 +12,11 @@ from typing import Literal, NamedTuple, TypeAlias
 from rig.core import registry
 from rig.core.calls import Call, Json
 from rig.plugins.llama.core.template import ToolCall
-from rig.plugins.llama.grammar.language import JSON, PYTHON, Span, Spelling, Tags
+from rig.plugins.llama.grammar.language import JSON, KIND, PYTHON, Span, Spelling, Tags
 
-ID, INDEX, ORDINAL, AGAIN, KIND = "\ue0f2", "\ue0f3", "\ue0f4", "\ue0f5", "\ue0f6"
-"""Stand for what differs from call to call: an id of letters and digits, its number from 0 or from 1, its name
-once more, or the type of a value.
+ID, INDEX, ORDINAL, AGAIN = "\ue0f2", "\ue0f3", "\ue0f4", "\ue0f5"
+"""Stand for what differs from call to call: an id of letters and digits, the call's number from 0 or from 1,
+and its name once more.
 """
 Sorting: TypeAlias = Literal["", "capitals first", "any case"]
 HOLES = re.compile(f"[{ID}{INDEX}{ORDINAL}{AGAIN}]")
@@ -29,8 +29,9 @@ class CallShape:
     `arguments` are JSON of a spelling, or tags. `open`, `after_name`, `between` and `close` can hold an id or
     a number (`ID`, `INDEX`, `ORDINAL`), and `after_name` the name (`AGAIN`). `trigger` is the part of `open`
     by which calls are recognised among words; with a `lead`, the prompt ends with the trigger already, a call
-    may come at once, and words begin with the lead; after them, `open` follows the trigger. Without `between` there is one call at most. Any of `also_after_name` may replace `after_name`, and
-    `also_after` may follow the arguments. `sorts` says whether arguments are sorted by name.
+    may come at once, and words begin with the lead; after them, `open` follows the trigger. Without `between`
+    there is one call at most. Any of `also_after_name` may replace `after_name`, and `also_after` may follow
+    the arguments. `sorts` says whether arguments are sorted by name.
     """
 
     open: str
@@ -204,6 +205,34 @@ DEEPSEEK_R1 = Preset(
 MISTRAL = Preset(
     "mistral",
     CallShape("[TOOL_CALLS]", "[ARGS]", JSON, "", trigger="[TOOL_CALLS]", between="[TOOL_CALLS]"),
+)
+KIMI_K3 = Preset(
+    "kimi-k3",
+    CallShape(
+        '<|open|>response<|sep|><|close|>response<|sep|><|open|>tools<|sep|><|open|>call tool="',
+        f'" index="{ORDINAL}"<|sep|>',
+        Tags(
+            '<|open|>argument key="',
+            '" type="string"<|sep|>',
+            "<|close|>argument<|sep|>",
+            f'" type="{KIND}"<|sep|>',
+            "<|close|>argument<|sep|>",
+        ),
+        "<|close|>call<|sep|><|close|>tools<|sep|><|close|>message<|sep|>",
+        trigger="<|open|>tools<|sep|>",
+        between='<|close|>call<|sep|><|open|>call tool="',
+    ),
+    (("<|open|>", "<|end_of_msg|>", "argument"),),
+    always=True,
+    thinking=Thinking(
+        "<|open|>think<|sep|>",
+        "<|close|>think<|sep|>",
+        "reasoning_content",
+        "always",
+        on={"thinking": True},
+        off={"thinking": False},
+    ),
+    words=("<|open|>response<|sep|>", "<|close|>response<|sep|><|close|>message<|sep|>"),
 )
 GEMMA = Preset("gemma", _LLAMA, (("<start_of_turn>", "<end_of_turn>"),))
 

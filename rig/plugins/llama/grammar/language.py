@@ -109,12 +109,32 @@ COMPACT = Spelling(between_items=",", between_key_and_value=":")
 PYTHON = Spelling(words=("True", "False", "None"), python=True)
 
 
+KIND = "\ue0f6"
+"""Stands for the type of a value in what precedes it."""
+KINDS = ("number", "boolean", "null", "object", "array")
+
+
+def kind_of(value: Json) -> str:
+    """Return the type of a value that is no string, as JSON names it."""
+    match value:
+        case bool():
+            return "boolean"
+        case None:
+            return "null"
+        case dict():
+            return "object"
+        case list():
+            return "array"
+    return "number"
+
+
 @dataclass(frozen=True, slots=True)
 class Tags:
     """Arguments one by one: each name after `before_key`, and its value between `open` and `close`.
 
     Strings stand as they are between `text_open` and `text_close`, all other values in the `spelling` between
-    `other_open` and `other_close`. `join` comes between two arguments; `empty` stands for none.
+    `other_open`, which can hold the type of the value (`KIND`), and `other_close`. `join` comes between two
+    arguments; `empty` stands for none.
     """
 
     before_key: str
@@ -140,7 +160,8 @@ class Tags:
         """Yield the arguments of a call piece by piece."""
         join = ""
         for name, value in arguments.items():
-            text, opened, closed = self.value(value), self.other_open, self.other_close
+            text, closed = self.value(value), self.other_close
+            opened = self.other_open.replace(KIND, kind_of(value))
             if isinstance(value, str) and not self.quoted:
                 is_unsafe = self.wrapped and any(character in value for character in UNSAFE)
                 text = value.join(CDATA) if is_unsafe else value
@@ -212,8 +233,9 @@ class Language:
     trigger already: calls come at once, and words only after the lead. `replies` are calls that stand for a
     reply; they are left out where calls are required. Calls can be `required`, with `call_lead` before the
     trigger, or there can be `none`. `thoughts` come before anything else. `marks` are the special tokens that
-    words may contain; like those of calls, they are spelled out in the text. `leaks` are the schemas of tools
-    by name: where words begin a call of one of them as JSON, its arguments are held to the schema.
+    words may contain, or texts of several; like those of calls, they are spelled out in the text. `leaks` are
+    the schemas of tools by name: where words begin a call of one of them as JSON, its arguments are held to
+    the schema.
     """
 
     schema: JsonObject | None = None
@@ -266,7 +288,7 @@ def _markers(pattern: Pattern) -> Iterator[str]:
             case Arguments(_, Spelling() as spelling):
                 yield spelling.quote
             case Arguments(_, Tags() as tags):
-                yield from (tags.before_key, tags.text_open, tags.text_close, tags.other_open)
+                yield from (tags.before_key, tags.text_open, tags.text_close, *tags.other_open.split(KIND))
                 yield from (tags.other_close, tags.join, tags.empty, tags.spelling.quote)
 
 
@@ -351,11 +373,11 @@ class FreeGrammar:
         """Return the allowed tokens, those that end the answer, and those that open and close thoughts."""
         specials, thoughts = self._tokenizer.specials, language.thoughts
 
-        def tokens_in(texts: str | frozenset[str]) -> frozenset[int]:
+        def tokens_in(texts: str) -> frozenset[int]:
             return frozenset(token for text, token in specials.items() if text in texts)
 
         ends = frozenset(self._tokenizer.end_of_generation)
-        marks = tokens_in(language.marks) | tokens_in("\0".join(language.markers))
+        marks = tokens_in("\0".join((*language.marks, *language.markers)))
         allowed = self._text.copy()
         allowed[list(ends | marks)] = True
         opening = tokens_in(thoughts.open if thoughts and not thoughts.is_open else "")

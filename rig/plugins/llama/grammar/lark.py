@@ -19,6 +19,8 @@ from rig.core.budget import parse_json
 from rig.core.calls import JsonObject
 from rig.plugins.llama.grammar.language import (
     CDATA,
+    KIND,
+    KINDS,
     UNSAFE,
     Arguments,
     Language,
@@ -30,6 +32,7 @@ from rig.plugins.llama.grammar.language import (
     Spelling,
     Tags,
     as_pattern,
+    kind_of,
     spelling_of,
 )
 from rig.plugins.llama.grammar.patterns import (
@@ -316,7 +319,8 @@ class _Writer:
         """Return the rule of words and calls after them; words never contain the trigger, even as text."""
         first = in_regex(self.pieces(language.trigger)[0])
         self.add("WORDS", f"{_ANY} & ~/(?s:.*){first}(?s:.*)/")
-        marks = " | ".join(map(self.literal, sorted(language.marks & self._specials.keys())))
+        tokens = (mark for mark in sorted(language.marks) if self.pieces(mark)[0] in self._specials)
+        marks = " | ".join(map(self.literal, tokens))
         marked = f"(WORDS? ({marks}))* " if marks else ""
         following = f" | {self.until(language.trigger)} {calls}" if calls else ""
         return f"{marked}(WORDS?{following})"
@@ -371,5 +375,9 @@ class _Writer:
             section = f"{literal(CDATA[0])} {self.until(CDATA[1] + tags.text_close)}"
             return f"{before} ({section} | {plain}? {self.literal(tags.text_close)})"
         value = word(schema, tags) or self.value(schema)
-        opened = self.literal(f"{tags.before_key}{key}{tags.other_open}")
+        kinds = [kind_of(value) for value in values_of(schema)] or [str(schema.get("type", ""))]
+        kinds = ["number" if kind == "integer" else kind for kind in dict.fromkeys(kinds)]
+        before, *behind = f"{tags.before_key}{key}{tags.other_open}".split(KIND)
+        choice = f"/{'|'.join(kinds if set(kinds) <= set(KINDS) else KINDS)}/"
+        opened = f" {choice} ".join(map(self.literal, (before, *behind)))
         return f"{opened} ({value}) {self.literal(tags.other_close)}"

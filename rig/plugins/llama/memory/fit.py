@@ -13,6 +13,7 @@ from typing import NamedTuple
 from rig.core.errors import RigError, counted
 from rig.core.models import Notify
 from rig.plugins.llama.core import llama
+from rig.plugins.llama.core.knobs import knobs_of
 from rig.plugins.llama.core.llama import LlamaContext, LlamaModel, NoMemory
 from rig.plugins.llama.core.placement import MACHINE
 from rig.plugins.llama.core.settings import DEFAULT_BATCH, DEFAULT_CONTEXT, EngineSettings
@@ -52,25 +53,26 @@ class Fit:
         loaded: bool = False,
     ) -> None:
         settings.check()
-        trained = settings.rope.longest(info.context_length or DEFAULT_CONTEXT)
+        trained = settings.longest(info.context_length or DEFAULT_CONTEXT)
         if settings.n_ctx is not None and settings.n_ctx > trained:
             raise RigError(
                 f"{info.path}: --n-ctx {settings.n_ctx} is more than the {trained} tokens this model was made"
-                " for; --rope-scaling yarn --rope-scale N makes room for N times as many"
+                " for; --llama rope_scaling_type=yarn --llama rope_freq_scale=0.25 makes room for more"
             )
         if not gpus and (option := _of_gpus(settings)):
             raise RigError(
                 f"{option}: llama.cpp finds no GPU here; check its driver and whether the device is"
                 " visible, or leave the option out to run on the CPU"
             )
-        if settings.main_gpu is not None:
-            if settings.main_gpu >= len(gpus):
-                raise RigError(f"--main-gpu {settings.main_gpu}: there are {len(gpus)}, counted from 0")
-            gpus = gpus[settings.main_gpu : settings.main_gpu + 1]
+        if (main := settings.placement.main_gpu) is not None:
+            if main >= len(gpus):
+                raise RigError(f"--llama main_gpu={main}: there are {len(gpus)}, counted from 0")
+            gpus = gpus[main : main + 1]
         used = [*(gpu.name for gpu in gpus), MACHINE]
         for _, device in settings.placement.overrides:
             if device not in used:
-                raise RigError(f"--override-tensor: no device {device!r}; there are {', '.join(used)}")
+                there_are = ", ".join(used)
+                raise RigError(f"--llama tensor_buft_overrides: no device {device!r}; there are {there_are}")
         self._info = info
         self._settings = settings
         self._count = count
@@ -90,7 +92,7 @@ class Fit:
         )
         self._layers = info.layers or 0
         asked = self._layers if settings.cpu_moe else settings.n_cpu_moe
-        has_choice = asked is None and info.experts and gpus and not settings.override_tensor
+        has_choice = asked is None and info.experts and gpus and not settings.placement.overrides
         self._n_cpu_moe = None if has_choice else min(asked or 0, self._layers)
 
     def best(self) -> FitPlan:
@@ -252,8 +254,8 @@ def _of_gpus(settings: EngineSettings) -> str | None:
         "--gpu-layers": settings.n_gpu_layers,
         "--n-cpu-moe": settings.n_cpu_moe,
         "--cpu-moe": settings.cpu_moe,
-        "--tensor-split": settings.tensor_split,
-        "--main-gpu": settings.main_gpu is not None,
+        "--llama tensor_split": settings.placement.tensor_split,
+        "--llama main_gpu": settings.placement.main_gpu is not None,
     }
     return next((option for option, value in asked.items() if value), None)
 
@@ -322,7 +324,7 @@ def context_opener(settings: EngineSettings, n_outputs: int | None = None) -> Op
             n_seq=shape.n_seq,
             n_cells=n_cells,
             n_outputs=n_outputs and n_outputs * shape.n_seq,
-            rope=settings.rope,
+            own={name: knob.value for name, knob in knobs_of(settings.knobs).items() if knob.is_of_context},
         )
 
     return open_context

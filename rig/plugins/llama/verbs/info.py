@@ -257,12 +257,20 @@ def _certainty(native: Native) -> str:
 
 
 def _variables(template: ChatTemplate) -> Iterator[tuple[str, str]]:
-    """Yield the variables that the template reads, with defaults and the values that change a prompt."""
-    for number, (name, default, values, is_open) in enumerate(find_variables(template)):
+    for number, line in enumerate(variable_lines(template)):
+        yield ("" if number else "variables"), line
+
+
+@probing()
+def variable_lines(template: ChatTemplate) -> list[str]:
+    """Return the variables that the template reads, with defaults and the values that change a prompt."""
+    lines = []
+    for name, default, values, is_open in find_variables(template):
         shown = [json.dumps(value, ensure_ascii=False) for value in values] + ["any text"] * is_open
         usual = f" (by default {json.dumps(default, ensure_ascii=False)})" if default is not None else ""
         what = f": {', '.join(shown)}" if shown else ": no value that was tried changes a prompt"
-        yield ("" if number else "variables"), f"{name}{usual}{what}"
+        lines.append(f"{name}{usual}{what}")
+    return lines
 
 
 def _arguments(native: Native) -> str:

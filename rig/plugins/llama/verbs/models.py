@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from rig.plugins.llama.files.registry import Entry
 
 _FITTING = (
-    *("gpu_layers", "n_cpu_moe", "cpu_moe", "override_tensor", "tensor_split", "main_gpu", "n_ctx"),
-    *("rope_scaling", "rope_scale", "yarn_orig_ctx", "n_batch", "parallel", "kv", "flash_attention"),
+    *("gpu_layers", "n_cpu_moe", "cpu_moe", "llama", "n_ctx", "n_batch"),
+    *("parallel", "kv", "flash_attention"),
 )
 """Options that --fit decides by itself if they are not given."""
 

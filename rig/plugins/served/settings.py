@@ -1,0 +1,11 @@
+"""How a server's model is run."""
+
+from dataclasses import dataclass
+
+from rig.plugins.llama.core.settings import EngineSettings
+from rig.plugins.served.options import Servers
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServedSettings(EngineSettings, Servers):
+    """The options of the engine that servers have, too, and those of servers."""

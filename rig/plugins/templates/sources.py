@@ -1,0 +1,105 @@
+"""Where prompts come from: the templates of model files and of Jinja2 files, and servers."""
+
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+from rig.core.calls import JsonObject
+from rig.core.errors import RigError
+from rig.core.files import read_text
+from rig.plugins.llama.core.template import ChatTemplate
+from rig.plugins.templates.comparison import Prompt, Render, by_jinja
+from rig.plugins.templates.talks import Talk
+
+_JINJA = (".jinja", ".jinja2", ".j2", ".txt")
+
+
+class Named(NamedTuple):
+    """A template with the name that people gave."""
+
+    name: str
+    template: ChatTemplate
+
+
+def named(text: str, *, tokens: ChatTemplate | None = None) -> Named:
+    """Return the template of a Jinja2 file, or the one that rig runs a model with. Raises RigError.
+
+    A Jinja2 file names no tokens for beginning and end; they are those of another template, or `<s>`.
+    """
+    if text.endswith(_JINJA):
+        bos, eos = (tokens.bos, tokens.eos) if tokens else ("<s>", "</s>")
+        return Named(text, _compiled(text, read_text(Path(text)), bos, eos))
+    # Imported here, because they load llama.cpp.
+    from rig.plugins.llama.core.llama import LlamaModel
+    from rig.plugins.llama.core.tokenizer import Tokenizer
+    from rig.plugins.llama.files import registry
+    from rig.plugins.llama.files.info import inspect
+    from rig.plugins.llama.memory.weights import check_loads
+
+    resolved = registry.resolve(text)
+    info = inspect(resolved.path)
+    source = registry.template_source(info, None, own_format=True)
+    if source is None:
+        raise RigError(f"{text}: has no chat template")
+    check_loads(info.path, weightless=True)
+    with closing(LlamaModel(info.path, weightless=True)) as model:
+        tokenizer = Tokenizer(model)
+        bos, eos = (tokenizer.special_text(token) for token in (tokenizer.bos, tokenizer.eos))
+    return Named(text, _compiled(text, source, bos, eos))
+
+
+def _compiled(name: str, source: str, bos: str, eos: str) -> ChatTemplate:
+    try:
+        return ChatTemplate(source, bos=bos, eos=eos)
+    except RigError as error:
+        raise RigError(f"{name}: {error}") from error
+
+
+def second_of(model: str) -> Named:
+    """Return the template of a file besides the one that rig runs it with. Raises RigError."""
+    from rig.plugins.llama.files import registry
+    from rig.plugins.llama.files.info import inspect
+
+    if not model.endswith(_JINJA):
+        info = inspect(registry.resolve(model).path)
+        used = registry.template_source(info, None, own_format=True)
+        templates = {"its default template": info.chat_template, **info.other_templates}
+        of_family = registry.template_of(registry.family_of(info))
+        for name, source in {**templates, "the registry's template": of_family}.items():
+            if source and source != used:
+                first = named(model).template
+                return Named(f"{model}: {name}", _compiled(name, source, first.bos, first.eos))
+    raise RigError(f"{model}: has one template; give another file to compare it with, or --server URL")
+
+
+def by_server(url: str, template: ChatTemplate) -> Render:
+    """Return what has a llama-server render conversations. Raises RigError if it runs another template."""
+    from rig.plugins.served.wire.address import Address
+    from rig.plugins.served.wire.client import HttpClient
+    from rig.plugins.served.wire.faults import ServerFault
+
+    client = HttpClient(Address.parse(url), timeout_s=60.0)
+    client.find()
+    theirs = client.try_get("/props").get("chat_template")
+    if not isinstance(theirs, str):
+        raise RigError(f"{url}: tells no chat template; --server is for llama-server")
+    if theirs.strip() != template.source.strip():
+        raise RigError(f"{url}: runs another chat template than the file's; start it with the same file")
+    bos = template.bos
+
+    def render(talk: Talk) -> Prompt:
+        talk = talk.with_texts()
+        body: JsonObject = {"messages": list(talk.messages), "chat_template_kwargs": dict(talk.variables)}
+        if talk.tools:
+            body["tools"] = list(talk.tools)
+        try:
+            answer = client.post("/apply-template", body)
+        except ServerFault as fault:
+            return Prompt("", " ".join(str(fault).split())[:200])
+        text = str(answer.get("prompt", "")) if isinstance(answer, dict) else ""
+        # The server leaves out a first token that its tokenizer adds.
+        ours = by_jinja(template)(talk)
+        is_added = bool(bos) and ours.text.startswith(bos) and not text.startswith(bos)
+        return Prompt(bos + text if is_added else text)
+
+    return render
