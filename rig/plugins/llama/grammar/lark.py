@@ -23,6 +23,7 @@ from rig.plugins.llama.grammar.language import (
     KINDS,
     UNSAFE,
     Arguments,
+    Elements,
     Language,
     Maybe,
     Part,
@@ -50,6 +51,7 @@ from rig.plugins.llama.grammar.patterns import (
     values_of,
     word,
 )
+from rig.world.schemas import fits
 
 _BARE_NAME = "[A-Za-z0-9_.-]{1,200}"
 """A name without quotes, in an object whose names are not declared."""
@@ -340,6 +342,8 @@ class _Writer:
                 return f"({self._pattern(parts)})?"
             case Arguments(schema, Tags() as tags):
                 return self._tagged(schema, tags)
+            case Arguments(schema, Elements() as style):
+                return self._elements(schema, style)
             case Arguments(schema, _):
                 return self.value(schema)
         return self.value(part)
@@ -352,6 +356,53 @@ class _Writer:
         members = [_Property(key, '""', later, rule, key in required) for key, rule in arguments.items()]
         self.add(name, self.ordered(members, name, '""', empty))
         return name
+
+    def _elements(self, schema: JsonObject, style: Elements) -> str:
+        """Return the name of the rule of an object's members, each as an element."""
+        name, required = self.fresh("e"), schema.get("required", ())
+        members = []
+        for key, inner in schema["properties"].items():
+            is_required = key in required and not fits(None, inner)
+            members.append(_Property(key, '""', '""', self._element(key, inner, style), is_required))
+        self.add(name, self.ordered(members, name, '""', '""'))
+        return name
+
+    def _element(self, key: str, schema: JsonObject, style: Elements) -> str:
+        """Return the name of the rule of an element, with each way to write its value."""
+        name = self.fresh("n")
+        ways = [self._content(part, style, style.closed(key)) for part in by_type(schema)]
+        self.add(name, f"{self.literal(style.opened(key))} ({' | '.join(ways)})")
+        return name
+
+    def _content(self, schema: JsonObject, style: Elements, close: str) -> str:
+        """Return the rule of a value and the tag behind it."""
+        values, end = values_of(schema), self.literal(close)
+        if isinstance((values or [None])[0], str) or schema.get("type") == "string":
+            return self.raw(schema, close)
+        match schema:
+            case {"type": "object", "additionalProperties": dict(inner)}:
+                return f"({self._any_element(inner, style)})* {end}"
+            case {"type": "object"}:
+                return f"{self._elements(schema, style)} {end}"
+            case {"type": "array", "items": items}:
+                low, high = schema.get("minItems", 0), schema.get("maxItems", "")
+                return f"{self._element('item', items, style)}{{{low},{high}}} {end}"
+            case {"type": "null"}:
+                return end
+            case {"type": "boolean" | "integer" | "number"}:
+                return f"{self.value(schema)} {end}"
+        if values:
+            texts = (self.literal(style.write(value)) if value is not None else '""' for value in values)
+            return f"({' | '.join(texts)}) {end}"
+        return self.until(close)  # any text can be read as a value of some type
+
+    def _any_element(self, inner: JsonObject, style: Elements) -> str:
+        """Return the rule of an element of any name."""
+        tag, value = f"{_BARE_NAME}>/", self._content(inner, style, style.mark)
+        # The mark and the tag are one lexeme, where both are text: the tag that closes begins alike.
+        is_token = style.mark in self._specials
+        opened = f"{self.literal(style.mark)} /<{tag}" if is_token else f"/{in_regex(style.mark)}<{tag}"
+        return f"{opened} ({value}) /<\\/{tag}"
 
     def _argument(self, key: str, schema: JsonObject, tags: Tags) -> str:
         """Return the name of the rule of one argument: its tags, and each way to write its value."""
