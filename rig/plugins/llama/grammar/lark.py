@@ -394,15 +394,29 @@ class _Writer:
         if values:
             texts = (self.literal(style.write(value)) if value is not None else '""' for value in values)
             return f"({' | '.join(texts)}) {end}"
-        return self.until(close)  # any text can be read as a value of some type
+        # Any text can be read as a value of some type, and so can elements.
+        return f"({self.until(close)} | {self._any_element({}, style)}+ {end})"
 
     def _any_element(self, inner: JsonObject, style: Elements) -> str:
-        """Return the rule of an element of any name."""
-        tag, value = f"{_BARE_NAME}>/", self._content(inner, style, style.mark)
-        # The mark and the tag are one lexeme, where both are text: the tag that closes begins alike.
-        is_token = style.mark in self._specials
-        opened = f"{self.literal(style.mark)} /<{tag}" if is_token else f"/{in_regex(style.mark)}<{tag}"
-        return f"{opened} ({value}) /<\\/{tag}"
+        """Return the name of the rule of an element of any name, whose value is of a plain type or any."""
+        inner = inner if inner.get("type") in ("boolean", "integer", "number") else {}
+        key = f"any {json.dumps(inner)}"
+        if key in self._names:
+            return self._names[key]
+        name = self._names[key] = f"any_{len(self._names)}"
+        mark, tag = in_regex(style.mark), f"{_BARE_NAME}>"
+        if style.mark in self._specials:
+            token = self.literal(style.mark)
+            opened, closed = f"{token} /<{tag}/", f"{token} /<\\/{tag}/"
+            text = f"ANY? {closed}"
+        else:  # mark and tag are one lexeme, since the tag that closes begins alike
+            opened, closed = f"/{mark}<{tag}/", f"/{mark}<\\/{tag}/"
+            text = self.fresh("TEXT")
+            self.add(text, f"/(?s:.*){mark}<\\/{tag}/ & ~/(?s:.*){mark}(?s:.*){mark}(?s:.*)/")
+        value = text if not inner else f"({self.value(inner)}) {closed}"
+        nested = "" if inner else f" | {name}+ {closed}"
+        self.add(name, f"{opened} ({value}{nested})")
+        return name
 
     def _argument(self, key: str, schema: JsonObject, tags: Tags) -> str:
         """Return the name of the rule of one argument: its tags, and each way to write its value."""
