@@ -419,7 +419,7 @@ def run(
     """
     for option in options:
         if not named(option).help:
-            raise RigError(f"no option {option!r}; `rig run --help` lists them")
+            raise RigError(f"no option {option!r}; `rig run --help-all` lists them")
     require_one_suite(options)
     several = [models] if isinstance(models, str | Path) else models
     path = paths.runs_file() if store is None else Path(store)

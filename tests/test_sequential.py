@@ -1,6 +1,7 @@
 """Tests for a look at any time: they are fair, they are exact at the end of a suite, and they are of use."""
 
 import math
+import re
 from itertools import pairwise, permutations, product
 
 import numpy as np
@@ -103,7 +104,7 @@ def test_of_a_whole_suite_the_loss_is_known_even_after_an_order_that_rejects_it(
     assert high < low
     found = test.evidence(suite)
     assert (found.low, found.high) == pytest.approx((5 / 9, 5 / 9))
-    assert found.bounds == "loss is 55.6"
+    assert found.bounds == "55.6 points worse"
 
 
 @pytest.mark.slow
@@ -266,8 +267,8 @@ def test_it_is_said_in_a_line() -> None:
     assert (
         found.text == f"loss of 5 points in this suite excluded, e = {e_value}, after {found.decided} of 78"
     )
-    assert found.bounds.startswith("loss between -")
-    assert test.evidence([0.0] * 78).bounds == "loss is 0.0"
+    assert re.fullmatch(r"between \d+\.\d points better and [0-4]\.\d points worse", found.bounds)
+    assert test.evidence([0.0] * 78).bounds == "0.0 points worse"
     waiting = test.evidence(DifferenceBounds(np.zeros(60), np.repeat([0.0, 1.0], 30)))
     assert waiting.text == (
         f"loss of 5 points in this suite excluded, e = {e_value}, after {found.decided} of 78 (30 played)"

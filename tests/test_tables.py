@@ -19,6 +19,7 @@ from rig.plugins.papers.tooltalk import (
     PAPER_RATES_NAMES,
     published_tables,
 )
+from rig.plugins.ranking.tables import arm_score
 from rig.plugins.rescore.stored import score_run
 from rig.plugins.tooltalk.conversations import Conversation
 from rig.plugins.tooltalk.prompt import ToolTalkSettings
@@ -44,7 +45,7 @@ def _play(path: Path, *suites: str, docs: tuple[str, ...] = ("full", "names"), n
 def _tables(path: Path) -> list[Table]:
     with Runs.open(path) as runs:
         run = runs.get("abcde")
-        return published_tables(score.of(run.arms[score.arm], {}) for score in runs.suite_scores(run))
+        return published_tables(arm_score(score, run.arms[score.arm], {}) for score in runs.suite_scores(run))
 
 
 def test_rates_are_by_suite_and_errors_over_all_suites(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from rig.cli.options import OptionType
 from rig.cli.verbs import HELP_NAMES
 from rig.config.files import AT, KEYS, PLACES, Setting, own_keys, read_settings, set_places
 
@@ -102,7 +103,8 @@ def _value(setting: Setting, option: click.Option) -> Any:
         if not option.is_flag and (isinstance(value, bool) or not isinstance(value, str | int | float)):
             raise setting.fault("takes a text or a number")
         try:
-            values.append(value if option.is_flag else option.type.convert(str(value), option, None))
+            is_typed = option.is_flag or isinstance(option.type, OptionType)
+            values.append(option.type.convert(value if is_typed else str(value), option, None))
         except click.BadParameter as error:
             raise setting.fault(f"cannot be used: {error.message}") from error
     return tuple(values) if option.multiple else values[0]

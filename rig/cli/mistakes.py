@@ -59,7 +59,8 @@ def explained(error: click.ClickException) -> str:
         if wanted and " is not a valid " in message:
             return f"{_flag(error.param)} takes {wanted}, not {value}"
         return message
-    help_of_it = f"; `{path} --help` lists what it takes"
+    has_more = any(parameter.name == "help_all" for parameter in error.ctx.command.get_params(error.ctx))
+    help_of_it = f"; `{path} {'--help-all' if has_more else '--help'}` lists what it takes"
     if isinstance(error, click.NoSuchOption):
         return f"{message.removesuffix('.')}{help_of_it}"
     if "unexpected extra argument" in message:

@@ -80,7 +80,7 @@ def bounded_verdict(
     if not declaration.is_of_success(metric):
         text = "no verdict: arms played what their results chose, and nothing bounds this rate"
         return ArmVerdict(VerdictKind.NO_RATE, text)
-    told = f"{alike.bounds} points in conversations like these, however often one looks"
+    told = f"{alike.bounds} in conversations like these, however often one looks"
     played = [outcome for key in baseline.cells for outcome in baseline.outcomes(key)]
     kind, sizes = VerdictKind.CANNOT_TELL, dict[str, float]()
     if alike.low > 0:

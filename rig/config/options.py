@@ -318,7 +318,7 @@ def named(name: str) -> Option:
     if name in TABLE:
         return TABLE[name]
     near = did_you_mean(name.replace("-", "_"), [option.name for option in TABLE.values() if option.help])
-    raise RigError(f"no option {name!r}{near or '; `rig run --help` lists them'}")
+    raise RigError(f"no option {name!r}{near or '; `rig run --help-all` lists them'}")
 
 
 def of_reader(reader: Reader) -> dict[str, Option]:

@@ -216,9 +216,9 @@ def _rows(table: Sequence[_Column]) -> list[Line]:
 
 
 def beside(label: str, text: str, width: int) -> list[Line]:
-    """Return a text as lines with `label` in the margin; the command of `next` is never broken."""
+    """Return a text as lines with `label` in the margin; the commands of `next` and `serve` stay whole."""
     margin = 10
-    if label == "next":
+    if label in ("next", "serve"):
         return [((label.ljust(margin), "muted"), (text, "call"))]
     lines = wrap(one_line(text), max(width - margin, 20), break_long_words=False, break_on_hyphens=False)
     words = (("" if number else label).ljust(margin) for number in range(len(lines)))
@@ -263,10 +263,19 @@ def opening(comparison: Comparison, width: int | None) -> list[Line]:
     told: list[tuple[str, Iterable[str]]] = [
         ("verdicts", sentences(comparison)),
         ("repeats", [line for arm in comparison.arms for line in repeat_rates(arm.label, arm)]),
+        ("serve", serving(comparison)),
         ("compared", [on, *notes(comparison)]),
         ("", hint(comparison)),
     ]
     return lines + _labelled(told, room)
+
+
+def serving(comparison: Comparison) -> Iterator[str]:
+    """Yield the command that says how to serve the file that is decided for, if there is one."""
+    decided = comparison.recommendation.arm if comparison.recommendation else None
+    for arm in comparison.arms:
+        if arm.label == decided and arm.fingerprint.get("model.engine") == "llama.cpp":
+            yield f"rig serve-command {shlex.quote(f'{arm.run}/{arm.arm}')}"
 
 
 def _labelled(told: Iterable[tuple[str, Iterable[str]]], width: int) -> list[Line]:
@@ -355,6 +364,7 @@ class Card:
                 yield "failed" if arm.failure else "no answer", [f"{arm.name}: {reason}"]
         if self.comparison is not None:
             yield "verdicts", [*sentences(self.comparison, SENTENCES)]
+            yield "serve", [command + self._runs for command in serving(self.comparison)]
             yield "curve", [*map(curve_line, self.comparison.curves)]
             yield "compared", self.comparison.notes[:SENTENCES]
         elif estimate := self._alone():
@@ -390,10 +400,14 @@ class Card:
         played = counted(int(arm.counts.get(TASKS, 0)), "conversation")
         return f"{metrics[0].noun} {rated} of {played}; there is no second arm to compare it with"
 
+    @property
+    def _runs(self) -> str:
+        """The option that names the store, unless it is the one that verbs open by themselves."""
+        return "" if self.store == str(runs_file()) else f" --runs {shlex.quote(self.store)}"
+
     def _next(self) -> tuple[str, str]:
         """Return the command to type next, and what it is for."""
-        run = self.run
-        runs = "" if self.store == str(runs_file()) else f" --runs {shlex.quote(self.store)}"
+        run, runs = self.run, self._runs
         if not self.is_kept:
             return "rig run MODEL", "evaluates your own model; this was a recording"
         if run.state == "interrupted":

@@ -1,20 +1,17 @@
 """The words and signs that are shown of a conversation, as plain values that painters only lay out."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
-from rig.core.calls import Call, CallPlace, ExecutedCall, Outcome, StepPlace, Verdict, without_token
+from rig.core.calls import Call, CallPlace, Outcome, StepPlace, Verdict, without_token
 from rig.core.errors import ErrorKind, counted
 from rig.core.metrics import Counts, Declaration
 from rig.core.models import LEAKED, Prediction
-from rig.core.tasks import ASSISTANT, PlayedTurn, Step
+from rig.core.tasks import ASSISTANT, Step
 from rig.show import signs
 from rig.show.signs import Sign
 from rig.show.texts import Clip, clip, clip_json
-from rig.store import Transcript
-from rig.world.rules import is_optional
 
 NOTHING = Clip("")
 
@@ -59,6 +56,8 @@ class Lengths(NamedTuple):
     name: int
     value: int
     differences: int
+    by_argument: bool = True
+    """Whether predicted calls have their arguments one by one, too."""
 
     @classmethod
     def of(cls, longest: int) -> "Lengths":
@@ -233,28 +232,6 @@ def ended(declaration: Declaration, counts: Counts, errors: Mapping[str, int]) -
     return Ended(sign, "; ".join(filter(None, (declaration.text(counts), kinds))))
 
 
-def end_of(transcript: Transcript) -> Ended | None:
-    """Return how a stored conversation ended, None if it has not."""
-    if transcript.counts is None:
-        return None
-    return ended(transcript.declaration, transcript.counts, errors_of(transcript.turns.values()))
-
-
-def errors_of(turns: Iterable[PlayedTurn]) -> Counter[str]:
-    """Count the turns that ended in an error, by its kind."""
-    return Counter(str(turn.error) for turn in turns if turn.error)
-
-
-def matched(transcript: Transcript) -> dict[CallPlace, StepPlace]:
-    """Return the step that matched each ground-truth call, without those that were not matched."""
-    return {
-        step.verdict.ground_truth: StepPlace(turn, number)
-        for turn, played in transcript.turns.items()
-        for number, step in enumerate(played.steps)
-        if step.verdict and step.verdict.ground_truth
-    }
-
-
 Made: TypeAlias = Called | Replied | Failed
 
 
@@ -263,10 +240,12 @@ class StepView:
     """One step: what was predicted and, if it is a call, what came back and how it was judged.
 
     `salvage` names the form of an answer that was not in rig's own, as no grammar enforced it; `raw` is all
-    that was generated. `back` says where a search went back to before the step.
+    that was generated. `parent` is the number of the step that it follows, -1 for none; `back` says where a
+    search went back to before it.
     """
 
-    step: int
+    place: StepPlace
+    parent: int
     made: Made
     returned: Returned | None
     judged: CallVerdict | None
@@ -274,6 +253,18 @@ class StepView:
     raw: Clip
     thought: Thought | None = None
     back: Back | None = None
+    is_error: bool = False
+
+    @property
+    def step(self) -> int:
+        """The number of the step in its turn."""
+        return self.place.step
+
+    @property
+    def pieces(self) -> "list[Piece]":
+        """What there is to read of the step, in order."""
+        parts = (self.back, self.thought, self.made, self.returned, self.judged)
+        return [part for part in parts if part is not None]
 
     @property
     def sign(self) -> Sign:
@@ -316,19 +307,20 @@ def repeats(before: StepView, view: StepView) -> bool:
     return isinstance(view.made, Called) and plain and all(is_alike(*pair) for pair in pairs)
 
 
-def step_view(place: StepPlace, step: Step, longest: int) -> StepView:
-    """Return a step for display, with its texts cut to `longest` characters each."""
-    lengths = Lengths.of(longest)
+def step_view(place: StepPlace, step: Step, lengths: Lengths) -> StepView:
+    """Return a step for display, with its texts cut."""
     executed, verdict = step.executed, step.verdict
     return StepView(
-        place.step,
-        made(place, step.prediction, lengths, step.role, by_argument=True),
+        place,
+        parent_of(place.step, step),
+        made(place, step.prediction, lengths, step.role),
         returned(place, executed.outcome, lengths) if executed else None,
         judged(place, verdict, lengths) if verdict else None,
         step.prediction.salvage,
-        clip(step.prediction.raw, longest),
+        clip(step.prediction.raw, lengths.text),
         thought(step.prediction, lengths),
         back(place.step, step),
+        step.prediction.error is not None,
     )
 
 
@@ -339,13 +331,11 @@ def thought(prediction: Prediction, lengths: Lengths) -> Thought | None:
     return Thought(clip(prediction.reasoning, lengths.text), prediction.usage.reasoning_tokens)
 
 
-def made(
-    place: StepPlace, prediction: Prediction, lengths: Lengths, role: str, *, by_argument: bool = False
-) -> Made:
+def made(place: StepPlace, prediction: Prediction, lengths: Lengths, role: str) -> Made:
     """Return a prediction of this role for display: a call, a reply or a failure."""
     form = form_of(prediction)
     if prediction.call is not None:
-        return replace(_called(place, prediction.call, lengths, by_argument=by_argument), form=form)
+        return replace(shown_call(place, prediction.call, lengths), form=form)
     if prediction.reply is not None:
         return Replied(clip(prediction.reply, lengths.text), role, form)
     kind = prediction.error.value if prediction.error else "error"
@@ -362,31 +352,10 @@ def form_of(prediction: Prediction) -> str:
     return f"{kind} call ({clip(form, 60).line}){taken}"
 
 
-class Due(NamedTuple):
-    """A call of the ground truth, what it returns if that is known, and whether it is optional."""
-
-    call: Called
-    returned: Returned | None
-    is_optional: bool
-
-    @property
-    def place(self) -> CallPlace:
-        return CallPlace(*self.call.place)
-
-
-def expected(turn: int, number: int, executed: ExecutedCall, lengths: Lengths) -> Due:
-    """Return call `number` of a turn's ground truth for display."""
-    place = StepPlace(turn, number)
-    call = _called(place, executed.call, lengths, by_argument=True)
-    outcome = executed.outcome
-    answer = None if outcome == Outcome() else returned(place, outcome, lengths)
-    return Due(call, answer, is_optional(executed))
-
-
-def _called(place: StepPlace, call: Call, lengths: Lengths, *, by_argument: bool) -> Called:
+def shown_call(place: StepPlace, call: Call, lengths: Lengths) -> Called:
     """Return a call without the session token that the simulator injects. Only objects have `pairs`."""
     own = without_token(call.arguments)
-    pairs = own.items() if by_argument and isinstance(own, dict) else ()
+    pairs = own.items() if lengths.by_argument and isinstance(own, dict) else ()
     by_name = tuple((clip(str(name), lengths.name), clip_json(value, lengths.value)) for name, value in pairs)
     return Called(place, clip(call.name, lengths.name), clip_json(own, lengths.text), by_name)
 

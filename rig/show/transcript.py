@@ -8,7 +8,8 @@ from rig.core.calls import CallPlace, JsonObject, StepPlace
 from rig.core.errors import counted
 from rig.core.tasks import NO_PATH, AnswerPath, Step, Task, numbered, turn_number
 from rig.show import signs, steps
-from rig.show.steps import Called, Failed, Lengths, Replied, StepView, parent_of, step_view
+from rig.show.steps import Called, Failed, Lengths, Replied, StepView, parent_of
+from rig.show.story import Story, StoryTurn, matched
 from rig.show.texts import clip
 from rig.store import Transcript
 
@@ -35,31 +36,28 @@ def transcript_text(
 
     Each step is followed by the `notes` on it.
     """
-    task = transcript.conversation
+    task, story = transcript.conversation, Story.of(transcript, Lengths.of(LONGEST))
     repeat = f" #{transcript.repeat + 1}" if transcript.repeat else ""
     lines = [
-        f"{task.name}, {transcript.arm}{repeat}: {_outcome(transcript)}",
+        f"{task.name}, {transcript.arm}{repeat}: {_outcome(transcript, story)}",
         ", ".join(task.facts.values()),
     ]
-    matches = steps.matched(transcript)
-    for turn in transcript.turn_numbers:
-        lines += [*_said(task.expected(turn).said), "", f"turn {turn_number(task, turn)}"]
-        below = ["not played yet"]
-        if played := transcript.turns.get(turn):
-            below = [*_outline(turn, played.steps, path), *_steps(turn, played.steps, notes)]
-        below += _truth(transcript, turn, matches)
-        below += [f"fault: {fault.kind}: {fault.text}" for fault in transcript.faults if fault.turn == turn]
+    for turn in story.turns:
+        lines += [*_said(turn.said), "", turn.heading.text()]
+        below = [*_outline(transcript, turn, path), *_steps(turn, notes)]
+        below = below if turn.is_played else ["not played yet"]
+        below += _truth(task, turn)
+        below += [f"fault: {fault.kind}: {fault.text}" for fault in turn.faults]
         lines += [f"  {line}" for line in below]
-    return "\n".join([*lines, *_said(task.closing)])
+    return "\n".join([*lines, *_said(story.closing)])
 
 
-def _steps(turn: int, played: Sequence[Step], notes: StepNotes | None) -> list[str]:
+def _steps(turn: StoryTurn, notes: StepNotes | None) -> list[str]:
     """Return the steps of a turn as lines. Repetitions of a call are only counted, unless with notes."""
     lines: list[str] = []
     before: StepView | None = None
     same = 0
-    for number, step in enumerate(played):
-        view = step_view(StepPlace(turn, number), step, LONGEST)
+    for view in turn.steps:
         if before is not None and notes is None and steps.repeats(before, view):
             same += 1
             if same > 1:
@@ -68,61 +66,37 @@ def _steps(turn: int, played: Sequence[Step], notes: StepNotes | None) -> list[s
             continue
         before, same = view, 0
         lines += _step(view)
-        lines += [f"   {line}" for line in notes.lines.get(StepPlace(turn, number), ())] if notes else []
+        lines += [f"   {line}" for line in notes.lines.get(view.place, ())] if notes else []
     return lines
 
 
-def _outline(turn: int, played: Sequence[Step], path: AnswerPath) -> list[str]:
+def _outline(transcript: Transcript, turn: StoryTurn, path: AnswerPath) -> list[str]:
     """Return the steps of a turn as a tree, with the path to the answer; no lines if they do not branch."""
+    if not turn.outline:
+        return []
     lines = []
-    for number, drawn in branches(played):
-        view = step_view(StepPlace(turn, number), played[number], _SHORT)
+    for view, drawn in StoryTurn.of(transcript, turn.heading.turn, Lengths.of(_SHORT)).outline:
         answer, words = view.made, clip(view.words, _SHORT).line
         told = f"{answer.sign.label}: {words}"
         if isinstance(answer, Called):
             told = f"{words} {answer.arguments.line}"
-        lines.append(f"{drawn}{number + 1}.{' *' * (StepPlace(turn, number) in path.places)} {told}")
-    on_path = [number for number in range(len(played)) if StepPlace(turn, number) in path.places]
-    is_last = bool(on_path) and on_path[-1] == len(played) - 1
+        lines.append(f"{drawn}{view.step + 1}.{' *' * (view.place in path.places)} {told}")
+    on_path = [view for view in turn.steps if view.place in path.places]
+    is_last = bool(on_path) and on_path[-1] is turn.steps[-1]
     legend = "were tried last, without an answer" if is_last else "are what counts, without an answer"
     if on_path and path.is_answered:
         legend = "lead to the answer"
     legend = f"; those with * {legend}" if on_path else ""
-    return [f"tree of {counted(len(lines), 'step')}{legend}:", *lines, ""] if lines else []
-
-
-def branches(steps: Sequence[Step]) -> list[tuple[int, str]]:
-    """Return the steps as an outline: the number of each step, and the branches drawn before it.
-
-    It is empty if no step has several followers. Steps are indented only below one that has.
-    """
-    below: dict[int, list[int]] = {}
-    for number, step in enumerate(steps):
-        below.setdefault(parent_of(number, step), []).append(number)
-    if all(len(followers) == 1 for followers in below.values()):
-        return []
-    rows: list[tuple[int, str]] = []
-    waiting = [(-1, "", "")]
-    while waiting:
-        number, drawn, further = waiting.pop()
-        rows.append((number, drawn))
-        numbers = below.get(number, [])
-        # The last one appended is the first to be popped.
-        for follower in reversed(numbers):
-            own, after = str(signs.BRANCH), str(signs.BESIDE_BRANCH)
-            if follower == numbers[-1]:
-                own, after = ("", "") if len(numbers) == 1 else (str(signs.LAST_BRANCH), "   ")
-            waiting.append((follower, further + own, further + after))
-    return rows[1:]
+    return [f"tree of {counted(len(lines), 'step')}{legend}:", *lines, ""]
 
 
 def _said(texts: Iterable[str]) -> list[str]:
     return [line for text in texts for line in ("", f"{signs.USER.label}: {text}")]
 
 
-def _outcome(transcript: Transcript) -> str:
-    if end := steps.end_of(transcript):
-        return ", ".join(filter(None, (end.sign.label, end.text)))
+def _outcome(transcript: Transcript, story: Story) -> str:
+    if story.ended:
+        return ", ".join(filter(None, (story.ended.sign.label, story.ended.text)))
     done, turns = len(transcript.turns), len(transcript.conversation.known_turns)
     return f"{done}{f' of {turns}' if turns else ''} turns played"
 
@@ -156,21 +130,15 @@ def _step(view: StepView) -> list[str]:
     return [*lines, f"{view.step + 1}. {answer.sign.label}: {words}", *(f"   {line}" for line in below)]
 
 
-def _truth(transcript: Transcript, turn: int, matches: Mapping[CallPlace, StepPlace]) -> list[str]:
+def _truth(task: Task, turn: StoryTurn) -> list[str]:
     """Return what should have been done and said; no lines if it is unknown."""
     lines = []
-    task, over = transcript.conversation, turn in transcript.turns
-    is_paired = transcript.pairs_calls
-    truth = task.expected(turn)
-    for number, executed in enumerate(truth.calls):
-        due = steps.expected(turn, number, executed, Lengths.of(LONGEST))
-        by = matches.get(CallPlace(turn, number))
-        status = signs.due(made=by is not None, over=over, optional=due.is_optional).label
-        where = f" in turn {turn_number(task, by.turn)}, step {by.step + 1}" if by else ""
-        made = f" ({status}{where})" if is_paired else ""
+    for due in turn.due:
+        where = f" in turn {turn_number(task, due.by.turn)}, step {due.by.step + 1}" if due.by else ""
+        made = f" ({due.sign(over=turn.is_played).label}{where})" if turn.is_paired else ""
         lines.append(f"expected: {_call(due.call)}{made}")
         lines += [f"   {due.returned.sign.label}: {due.returned.text.line}"] if due.returned else []
-    return [*lines, *([f"expected: {signs.REPLY.label}: {truth.reply}"] if truth.reply else [])]
+    return [*lines, *([f"expected: {signs.REPLY.label}: {turn.reply}"] if turn.reply else [])]
 
 
 def _call(call: Called) -> str:
@@ -179,7 +147,7 @@ def _call(call: Called) -> str:
 
 def transcript_json(transcript: Transcript, notes: StepNotes | None = None) -> JsonObject:
     """Return all that is stored of a conversation, with its ground truth and any `notes` on its steps."""
-    matches = steps.matched(transcript)
+    matches = matched(transcript)
     task = transcript.conversation
     turns: list[JsonObject] = []
     for index in transcript.turn_numbers:

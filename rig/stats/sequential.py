@@ -208,9 +208,11 @@ class Evidence:
 
     @property
     def bounds(self) -> str:
-        """The bounds of the loss in points, as text; a gain is a loss below 0."""
-        low, high = (f"{round(100 * end, 1) + 0.0:.1f}" for end in (self.low, self.high))
-        return f"loss is {low}" if low == high else f"loss between {low} and {high}"
+        """The bounds of the difference, as text: `between 3.1 points better and 0.4 points worse`."""
+        low, high = (
+            f"{abs(100 * end):.1f} points {'better' if end < 0 else 'worse'}" for end in (self.low, self.high)
+        )
+        return low if low == high else f"between {low} and {high}"
 
     def as_json(self) -> JsonObject:
         """Return the fields by name, with null for infinite e-values."""

@@ -403,7 +403,7 @@ def test_what_is_computed_and_what_is_not_is_said_first_that_anyone_can_have_wri
     )
     assert content == "ok     content: every part is as rig wrote it"
     assert numbers == f"ok     numbers: {COMPUTED}"
-    assert rest.startswith("-      not computed: the words and tests of the verdict, recommendation, ")
+    assert rest.startswith("-      not computed: names, the run, its grader and command, ")
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ def fault(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
         ("run oracle --limit x", "--limit takes a whole number from 1 on, not 'x'"),
         ("run oracle --temperature 0,5", "--temperature takes a number from 0 on, not '0,5'"),
         ("run oracle --repeats two", "--repeats takes a whole number from 1 to"),
-        ("run oracle -n 5", "No such option '-n'; `rig run --help` lists what it takes"),
+        ("run oracle -n 5", "No such option '-n'; `rig run --help-all` lists what it takes"),
         ("config set temperature 1", "write them into rig.toml"),
         ("config edit", "write them into rig.toml"),
         ("show", "Missing argument 'RUN' of `rig show`: `latest`, or a run that `rig runs` lists"),

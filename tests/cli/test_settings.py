@@ -95,7 +95,7 @@ def test_a_run_goes_on_with_the_options_it_began_with(folder: Path, rig: Rig) ->
         ),
         (
             "[run]\nlimit = 1.5\n",
-            "run.limit cannot be used: takes a whole number from 1 on, not '1.5'",
+            "run.limit cannot be used: takes a whole number from 1 on, not 1.5",
         ),
         ("[run]\nlimit = [1, 2]\n", "rig.toml: run.limit takes one value"),
         ("[run]\nlimit = true\n", "rig.toml: run.limit takes a text or a number"),
@@ -131,7 +131,7 @@ def _options(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tup
     for name in command.list_commands(context) if isinstance(command, click.Group) else ():
         if (member := command.get_command(context, name)) is not None:
             yield from _options(member, (*path, name))
-    for name, option in config._settable(command).items() if path else ():
+    for name, option in config.settable(command).items() if path else ():
         yield ".".join(path), name, option
 
 

@@ -187,7 +187,7 @@ def test_the_gate_and_the_exit_code_go_by_the_sequential_verdict(
     policy.write_text(f'[[required]]\nmetric = "success_rate"\nmax_loss = {most}\n')
     done = rig("gate", policy, "latest", "--runs", better)
     assert done.code == code
-    assert "loss between" in done.out
+    assert re.search(r"between \S+ points better and \S+ points worse in conversations like", done.out)
     unsure = ("--fail-if-worse", most, "--fail-if-unsure")
     assert rig("compare", "latest", *unsure, "--runs", better).code == code
 

@@ -166,7 +166,7 @@ def test_a_report_has_the_heat_maps(rig: Callable[..., Any], played: str, tmp_pa
 
 @pytest.mark.parametrize(
     ("arguments", "fault"),
-    [(("one",), "leave out --tables and the conversation"), (("--tables",), "leave out --tables")],
+    [(("one",), "leave out the conversation"), (("--tables",), "leave out --tables")],
 )
 def test_a_view_of_its_own(
     rig: Callable[..., Any], played: str, arguments: tuple[str, ...], fault: str

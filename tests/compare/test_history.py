@@ -12,7 +12,7 @@ from graded_talks import model, play
 
 from rig.core.errors import RigError
 from rig.plugins.exports.merging import merge
-from rig.plugins.ranking.leaderboard import history, is_hash
+from rig.plugins.ranking.history import history, is_hash
 from rig.store import Runs
 
 SHA = "ab" * 32

@@ -160,6 +160,8 @@ def test_what_is_the_same_stays_the_same_together(judge_of: Judge) -> None:
         ("Take this from Jon.", "Take this from Joan."),
         ("He took her coat.", "He took my coat."),
         ("Mina is shorter than Ole.", "Mina is longer than Ole."),
+        ("Bring it with you to me.", "Bring me with you to it."),
+        ("Tell me after the trip what you want for him.", "Tell him after the trip what you want for me."),
     ],
 )
 def test_what_was_accepted_before_is_not(first: str, second: str) -> None:

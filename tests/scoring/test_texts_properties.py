@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from patience import in_a_moment
 
 from rig.plugins.text.judge import Band, judge
-from rig.plugins.text.reading.clauses import merged, read_text
+from rig.plugins.text.reading.clauses import read_text
 from rig.plugins.text.reading.words import MAX_WORDS, words_of
 from rig.plugins.tooltalk_tools.world import BODY, EVENT, KINDS
 from rig.scoring.similarity import TextJudgement
@@ -47,13 +47,6 @@ def test_case_and_space_around_change_no_fact(text: str) -> None:
     assert {fact.sort for fact in read_text(text).facts} == {
         fact.sort for fact in read_text(f"  {text}  ").facts
     }
-
-
-@given(TEXTS)
-def test_merging_loses_no_word(text: str) -> None:
-    words = words_of(text)
-    before = sorted(part for word in words for part in word.stem.split())
-    assert sorted(part for word, _ in merged(words) for part in word.stem.split()) == before
 
 
 HOSTILE = [

@@ -258,6 +258,8 @@ def modes() -> Iterator[tuple[str, Callable[[], Reply], Any]]:
     yield "filtered", lambda: events(chunk(content="He"), chunk("content_filter")), "http_status"
     yield "an error event", lambda: raw("event: error\ndata: it broke\n\n"), "http_status"
     yield "an error as an object", lambda: events({"object": "error", "message": "it broke"}), "http_status"
+    too_long = {"message": "no", "code": "context_length_exceeded"}
+    yield "too long, by its code", lambda: events({"error": too_long}), "context"
     yield "too long, said late", lambda: events({"error": {"message": "exceeds the context size"}}), "context"
     yield "cut by the limit in capitals", lambda: events(chunk("MAX_TOKENS", content="He")), "truncated"
     yield "cut by the limit", lambda: events(chunk("max_tokens", content="He")), "truncated"

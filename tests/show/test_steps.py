@@ -23,13 +23,12 @@ from rig.show.steps import (
     Replied,
     StepView,
     ended,
-    expected,
     step_view,
 )
+from rig.show.story import due_calls
 from rig.show.transcript import transcript_text
 from rig.store import Transcript
 from tui.live.layout import BlockLayout, LiveTranscript, block, plain
-from tui.stored.record import StepRecord
 from tui.stored.story import write_step
 from tui.text.lines import Tint
 from tui.text.page_writer import PageWriter
@@ -91,7 +90,7 @@ def live(step: Step) -> str:
 
 def stored(step: Step) -> str:
     writer = PageWriter(120)
-    write_step(writer, StepRecord(1, 0, step), None)
+    write_step(writer, step_view(StepPlace(1, 0), step, Lengths.of(writer.limit)), None)
     return plain(writer.lines)
 
 
@@ -106,7 +105,7 @@ def shown(step: Step) -> str:
 
 @CASES
 def test_a_step_has_its_sign_and_its_words(name: str, step: Step, sign: Sign, words: Sequence[str]) -> None:
-    view = step_view(StepPlace(1, 0), step, 2000)
+    view = step_view(StepPlace(1, 0), step, Lengths.of(2000))
     assert view.sign == sign
     assert view.is_wrong == (sign in (signs.NO_MATCH, signs.INCORRECT, signs.ERROR))
 
@@ -124,7 +123,7 @@ def test_all_painters_say_the_same(
 
 @CASES
 def test_the_report_says_so_too(name: str, step: Step, sign: Sign, words: Sequence[str]) -> None:
-    box = step_box(step_view(StepPlace(1, 0), step, 2000), "", 2000)
+    box = step_box(step_view(StepPlace(1, 0), step, Lengths.of(2000)), "", 2000)
     assert (box.judged or box.sign) == sign
     text = f"{box.sign.label} {box.text} {box.answer} {box.judged.label if box.judged else ''} {box.reason}"
     assert name in ("match", "moved") or not [
@@ -194,30 +193,33 @@ def test_outcomes_are_told_apart_without_colour_and_without_case(*, ascii_only: 
 
 
 def test_texts_are_cut_and_say_by_how_much() -> None:
-    view = step_view(StepPlace(1, 0), Step(Prediction(raw="x" * 50, reply="x" * 50)), 20)
+    view = step_view(StepPlace(1, 0), Step(Prediction(raw="x" * 50, reply="x" * 50)), Lengths.of(20))
     assert isinstance(view.made, Replied)
     assert str(view.made.text) == "x" * 20 + " .. 30 more characters"
     assert view.words == "x" * 20
 
 
 def test_a_step_in_few_words() -> None:
-    assert step_view(StepPlace(1, 0), Step(MADE), 200).words == "AddAlarm"
-    assert step_view(StepPlace(1, 0), Step(Prediction(raw="", reply="")), 200).words == "(empty)"
-    failed = step_view(StepPlace(1, 0), Step(Prediction(raw="", error=ErrorKind.CALL_CAP)), 200)
+    assert step_view(StepPlace(1, 0), Step(MADE), Lengths.of(200)).words == "AddAlarm"
+    assert step_view(StepPlace(1, 0), Step(Prediction(raw="", reply="")), Lengths.of(200)).words == "(empty)"
+    failed = step_view(StepPlace(1, 0), Step(Prediction(raw="", error=ErrorKind.CALL_CAP)), Lengths.of(200))
     assert isinstance(failed.made, Failed)
     assert (failed.words, failed.made.why) == ("call cap", "call_cap")
 
 
 @pytest.mark.parametrize("arguments", [["a"], None, {"a": {"b": [1]}}])
 def test_arguments_of_any_kind_can_be_shown(arguments: object) -> None:
-    view: StepView = step_view(StepPlace(1, 0), Step(Prediction(raw="{}", call=Call("T", arguments))), 200)
+    step = Step(Prediction(raw="{}", call=Call("T", arguments)))
+    view: StepView = step_view(StepPlace(1, 0), step, Lengths.of(200))
     assert isinstance(view.made, Called)
     assert bool(view.made.pairs) == isinstance(arguments, dict)
     assert view.made.place == (1, 0)
 
 
 def test_what_is_expected_comes_with_what_it_gives() -> None:
-    call, given, _ = expected(3, 1, REFUSED, Lengths.of(200))
+    _, due = due_calls(3, (REFUSED, REFUSED), Lengths.of(200))
+    call, given = due.call, due.returned
+    assert given is not None
     assert (call.place, given.text.text, given.sign) == ((3, 1), "There is no such user.", signs.REFUSED)
     assert [(name.text, value.text) for name, value in call.pairs] == [("time", '"09:00:00"')]
     assert CallPlace(3, 1) == (3, 1)

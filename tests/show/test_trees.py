@@ -15,7 +15,7 @@ from rig.core.tasks import Step
 from rig.methods.scripted import called, replied
 from rig.plugins.replay.moments import Moment, turn_moments
 from rig.show.steps import back, parent_of
-from rig.show.transcript import branches
+from rig.show.story import branches
 from tui.live.layout import BlockLayout, Column, plain
 from tui.live.state import RunState
 from tui.stored.reader import outline
@@ -28,8 +28,12 @@ def steps(*parents: int | None) -> list[Step]:
     return [Step(replied("x"), parent=parent) for parent in parents]
 
 
+def parents_of(made: list[Step]) -> list[int]:
+    return [parent_of(number, step) for number, step in enumerate(made)]
+
+
 def drawn(*parents: int | None) -> list[str]:
-    return [f"{lines}{number + 1}" for number, lines in branches(steps(*parents))]
+    return [f"{lines}{number + 1}" for number, lines in branches(parents_of(steps(*parents)))]
 
 
 def test_a_line_is_no_tree() -> None:
@@ -54,7 +58,7 @@ def test_where_a_search_goes_back_to_is_said() -> None:
 @given(st.lists(st.integers(-3, 40), max_size=40))
 def test_every_step_is_drawn_once_and_after_what_it_follows(parents: list[int]) -> None:
     made = steps(*parents)
-    rows = branches(made)
+    rows = branches(parents_of(made))
     if rows:
         order = [number for number, _ in rows]
         assert sorted(order) == list(range(len(made)))

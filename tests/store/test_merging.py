@@ -121,10 +121,10 @@ def test_a_run_that_went_on_elsewhere_is_left(here: Path, other: Path) -> None:
 
 
 def test_every_table_of_a_store_is_taken_over(other: Path) -> None:
-    from rig.store import importing
+    from rig.plugins.exports import merging
 
     tables = {name for name in _sums(other) if not name.startswith(("sqlite_", "_"))}
-    taken = {"runs", "sources", "task_views", *importing._TABLES}
+    taken = {"runs", "sources", "task_views", *merging._TABLES}
     assert tables == taken
 
 

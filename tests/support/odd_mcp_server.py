@@ -25,6 +25,10 @@ RESULTS: dict[str, str] = {
     "structured_text": '{"content": [], "structuredContent": "plain"}',
     "silent_error": '{"isError": true}',
     "error_without_text": '{"isError": true, "content": [{"type": "image", "data": "aGk="}]}',
+    "text_for_content": '{"content": "plain"}',
+    "part_for_content": '{"content": {"type": "text", "text": "plain"}}',
+    "old_result": '{"toolResult": {"a": 1}}',
+    "no_parts": '{"content": [3, null], "structuredContent": {"result": 1}}',
     "odd_parts": '{"content": ["plain", 3, null, {"type": "text", "text": "x"}]}',
     "deep": '{"content": [], "structuredContent": ' + "[" * 150 + "]" * 150 + "}",
     "too_deep": '{"content": [], "structuredContent": ' + "[" * 400 + "]" * 400 + "}",
@@ -48,7 +52,9 @@ def out(text: str) -> None:
 
 
 def put(**message: Any) -> None:
-    out(json.dumps({"jsonrpc": "2.0", **message}))
+    whole = {"jsonrpc": "2.0", **message}
+    log = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"data": "hello"}}
+    out(json.dumps([log, whole, 3] if MODE == "batches" else whole))
 
 
 def tool(name: str) -> dict[str, Any]:
@@ -85,6 +91,8 @@ def listing(cursor: str | None) -> dict[str, Any]:
     }.get(MODE, {})
     if MODE == "endless":
         return {"tools": [tool(f"answer{len(cursor or '')}")], "nextCursor": f"{cursor or ''}x"}
+    if MODE == "no_tools_beside":
+        return {"tools": [None, "plain", tool("answer"), ["x"], 7]}
     names = [] if MODE == "cursor_without_tools" and not cursor else ["answer"]
     return {"tools": [tool(name) for name in names], **page}
 

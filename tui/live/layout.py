@@ -14,7 +14,8 @@ from rig.core.models import Prediction
 from rig.core.tasks import ASSISTANT
 from rig.show import signs, steps
 from rig.show.signs import Sign
-from rig.show.steps import Back, Called, CallVerdict, Lengths, Piece, Returned, TurnHeading
+from rig.show.steps import Back, Called, CallVerdict, Ended, Lengths, Piece, Returned, TurnHeading
+from rig.show.story import StoryTurn
 from rig.show.texts import LIMIT, Clip, clip, read_so_far
 from tui.text.lines import (
     BLANK,
@@ -33,7 +34,7 @@ from tui.text.lines import (
 )
 from tui.text.page_writer import json_spans, line_spans, rest_of, verdict_lines, word_spans
 
-LENGTHS = Lengths(text=LIMIT, name=80, value=400, differences=12)
+LENGTHS = Lengths(text=LIMIT, name=80, value=400, differences=12, by_argument=False)
 
 MOST = 1_000_000
 """The most characters of a conversation that are kept while it is played."""
@@ -99,6 +100,25 @@ class LiveTranscript:
     edits: int = 0
     dropped_turns: int = 0
 
+    @classmethod
+    def of(cls, turns: Iterable[StoryTurn], end: Ended | None) -> "LiveTranscript":
+        """Return what has been played as the events of it would give it."""
+        transcript = cls()
+        for turn in turns:
+            for piece in turn.heading_and_words:
+                transcript.add(piece)
+            for view in turn.steps:
+                if view.back is not None:
+                    transcript.went_back(view.place.turn, view.back.parent)
+                for piece in view.pieces:
+                    if piece is not view.back:
+                        transcript.add(piece)
+                if view.returned is not None:
+                    transcript.fold(2 if view.judged is None else 3)
+        if end is not None:
+            transcript.add(end)
+        return transcript
+
     def add(self, entry: Entry) -> None:
         """Append an entry in place of the draft, if there is one."""
         self._drop_draft()
@@ -152,9 +172,9 @@ class LiveTranscript:
         self.add(steps.returned(place, outcome, LENGTHS))
         if verdict is not None:
             self.add(steps.judged(place, verdict, LENGTHS))
-        self._fold(2 if verdict is None else 3)
+        self.fold(2 if verdict is None else 3)
 
-    def _fold(self, size: int) -> None:
+    def fold(self, size: int) -> None:
         """Fold the last call, which has `size` entries, into the one before if it repeats that one."""
         last, before = self.entries[-size:], self.entries[:-size]
         folded = before[-1] if before and isinstance(before[-1], Repeated) else None

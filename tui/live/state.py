@@ -17,7 +17,8 @@ from rig.show import signs
 from rig.show.compare import evidence_line
 from rig.show.progress import Answered
 from rig.show.signs import Sign
-from rig.show.steps import Due, Said, TurnHeading, ended, expected
+from rig.show.steps import Said, TurnHeading, ended
+from rig.show.story import Due, due_calls
 from rig.show.texts import clip
 from rig.store import Cell, StoredArm, last_note
 from tui.live.layout import LENGTHS, LiveTranscript, NoticeLine
@@ -250,7 +251,7 @@ class RunState:
             conversation = self.conversation(Where(cell.arm, cell.conversation, cell.repeat))
             conversation.turns_done = cell.turns_done
             if cell.counts is not None:
-                conversation.status = self._ending(cell.counts, cell.errors)
+                conversation.status = ending(self.declaration, cell.counts, cell.errors)
                 conversation.counts = cell.counts
                 self.arm(cell.arm).course.append(conversation.status in signs.SUCCESSES)
                 conversation.incorrect_actions = self.declaration.faults(cell.counts)
@@ -269,8 +270,7 @@ class RunState:
     def _turn_started(self, event: events.TurnStarted) -> None:
         self.playing.add(event.where)
         conversation = self.conversation(event.where)
-        due = (expected(event.turn, n, call, LENGTHS) for n, call in enumerate(event.ground_truth))
-        conversation.expected.append(tuple(due))
+        conversation.expected.append(due_calls(event.turn, event.ground_truth, LENGTHS))
         transcript = self._transcript(event.where)
         number = max(len(conversation.expected), conversation.turns_done + 1)
         transcript.add(TurnHeading(event.turn, number))
@@ -314,7 +314,7 @@ class RunState:
 
     def _conversation_finished(self, event: events.ConversationFinished) -> None:
         conversation = self.conversation(event.where)
-        conversation.status = self._ending(event.counts, event.errors)
+        conversation.status = ending(self.declaration, event.counts, event.errors)
         conversation.counts = event.counts
         conversation.incorrect_actions = self.declaration.faults(event.counts)
         arm = self.arm(event.where.arm)
@@ -339,16 +339,18 @@ class RunState:
             conversation.transcript.add(NoticeLine(remark))
         self._leave(where)
 
-    def _ending(self, counts: Counts, errors: Mapping[str, int]) -> Sign:
-        if self.declaration.succeeded(counts):
-            return ended(self.declaration, counts, errors).sign
-        return signs.ERROR if errors else signs.FAILED
-
     def _leave(self, where: Where) -> None:
         self._running.pop(where, None)
         self.playing.discard(where)
         if self.current == where and self._running:
             self.current = next(iter(self._running))
+
+
+def ending(declaration: Declaration, counts: Counts, errors: Mapping[str, int]) -> Sign:
+    """Return the status of a conversation that ended with these counts and errors by kind."""
+    if declaration.succeeded(counts):
+        return ended(declaration, counts, errors).sign
+    return signs.ERROR if errors else signs.FAILED
 
 
 IN_ORDER = (

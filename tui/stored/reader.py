@@ -7,7 +7,6 @@ from typing import NamedTuple
 from rig.plugins.matching.worlds import Effects
 from rig.show import signs
 from rig.show.signs import Sign
-from rig.show.steps import matched
 from tui.stored import story
 from tui.stored.record import Record, StepRecord
 from tui.text.lines import BLANK, Line
@@ -48,32 +47,17 @@ class OutlineRow(NamedTuple):
 
 def outline(record: Record) -> list[OutlineRow]:
     """Return the rows of a conversation in the order in which things happened."""
-    by_call, is_paired = matched(record.transcript), record.transcript.pairs_calls
     counts, parts = record.transcript.counts, record.transcript.declaration.outcome
     share = " ".join(part.brief(counts) for part in parts if part.whole) if counts else ""
     rows = [OutlineRow(None, None, record.sign, "conversation", share)]
-    for number, turn in enumerate(record.turns, 1):
-        truth = record.transcript.conversation.expected(turn).calls if is_paired else ()
-        steps = record.steps(turn)
-        matches = sum((turn, call) in by_call for call in range(len(truth)))
-        wrong = [] if is_paired else [step for step in steps if step.view(_LONGEST).is_wrong]
-        is_complete = matches == len(truth) and not wrong
-        sign, note = _turn_sign(steps, is_complete), f"{matches}/{len(truth)}" if truth else ""
-        is_wrong = bool(steps) and not is_complete
-        rows.append(OutlineRow(turn, None, sign, f"turn {number}", note, is_wrong))
-        for step in steps:
-            view = step.view(_LONGEST)
-            text = step.drawn + view.words
-            rows.append(OutlineRow(step.turn, step.step, view.sign, text, "", view.is_wrong))
+    for position in record.turns:
+        turn = record.story(position, _LONGEST)
+        note = f"{turn.made}/{len(turn.due)}" if turn.due and turn.is_paired else ""
+        is_wrong = bool(turn.steps) and not turn.is_complete
+        rows.append(OutlineRow(position, None, turn.sign, turn.heading.text(), note, is_wrong))
+        for view, drawn in turn.outline or [(view, "") for view in turn.steps]:
+            rows.append(OutlineRow(position, view.step, view.sign, drawn + view.words, "", view.is_wrong))
     return rows
-
-
-def _turn_sign(steps: list[StepRecord], is_complete: bool) -> Sign:
-    if not steps:
-        return signs.WAITING
-    incorrect = any(step.made.verdict and step.made.verdict.bad_action for step in steps)
-    error = max(steps, key=lambda step: step.step).made.prediction.error is not None
-    return signs.ended(success=is_complete and not incorrect and not error, incorrect=incorrect, error=error)
 
 
 class View(StrEnum):

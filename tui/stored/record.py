@@ -5,16 +5,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rig.core.calls import StepPlace
-from rig.core.events import ConversationFinished, ConversationStarted, Event, PieceGenerated, Speed, Where
+from rig.core.events import Event, PieceGenerated, Where
 from rig.core.tasks import Step
 from rig.plugins.replay.moments import turn_moments
 from rig.plugins.rescore.places import place_of
 from rig.show import signs
 from rig.show.signs import Sign
-from rig.show.steps import Ended, StepView, end_of, errors_of, step_view
-from rig.show.transcript import branches
+from rig.show.steps import Ended, Lengths, StepView, step_view
+from rig.show.story import Story, StoryTurn, end_of, errors_by_kind
 from rig.store import Runs, StoredRun, Transcript
-from tui.live.state import ConversationState, RunState
+from tui.live.layout import LENGTHS, LiveTranscript
+from tui.live.state import ConversationState, ending
 
 _FEW = 200
 """The most characters of a step's words."""
@@ -36,7 +37,7 @@ class StepRecord:
 
     def view(self, longest: int) -> StepView:
         """Return the step for display, with texts cut to `longest` characters."""
-        return step_view(self.place, self.made, longest)
+        return step_view(self.place, self.made, Lengths.of(longest))
 
     @property
     def words(self) -> str:
@@ -69,12 +70,16 @@ class Record:
             return self.ended.sign
         return signs.RUNNING if self.transcript.turns else signs.WAITING
 
+    def story(self, turn: int, longest: int) -> StoryTurn:
+        """Return a turn for display, with texts cut to `longest` characters."""
+        return StoryTurn.of(self.transcript, turn, Lengths.of(longest))
+
     def steps(self, turn: int) -> list[StepRecord]:
         """Return the steps of a turn, none if it has not been played."""
-        played = self.transcript.turns.get(turn)
+        played, of_turn = self.transcript.turns.get(turn), self.story(turn, _FEW)
+        drawn = of_turn.outline or [(view, "") for view in of_turn.steps]
         steps = played.steps if played else ()
-        drawn = branches(steps) or [(number, "") for number in range(len(steps))]
-        return [StepRecord(turn, number, steps[number], lines) for number, lines in drawn]
+        return [StepRecord(turn, view.step, steps[view.step], lines) for view, lines in drawn]
 
     @property
     def columns(self) -> list[Where]:
@@ -121,19 +126,24 @@ def read_place(store: Path, run: str, where: Where, turn: int | None) -> tuple[P
 def read_state(store: Path, run: str, where: Where) -> ConversationState:
     """Read a conversation in the state that its events would give. Raises RigError if it cannot be read."""
     record = read_record(store, run, where)
-    transcript = record.transcript
-    events: list[Event] = [ConversationStarted(where)]
-    for turn in transcript.turns:
-        events += turn_events(where, transcript, turn)
-    if transcript.counts is not None:
-        errors = errors_of(transcript.turns.values())
-        events.append(ConversationFinished(where, transcript.counts, {}, Speed(), dict(errors)))
-    scratch = RunState(declaration=record.run.declaration)
-    scratch.apply_all(events)
-    conversation = scratch.conversation(where)
-    conversation.turns = len(transcript.conversation.known_turns)
-    conversation.turns_done = len(transcript.turns)
-    return conversation
+    transcript, story = record.transcript, Story.of(record.transcript, LENGTHS)
+    played = [turn for turn in story.turns if turn.is_played]
+    counts, errors = transcript.counts, errors_by_kind(transcript.turns.values())
+    views = [view for turn in played for view in turn.steps if view.judged]
+    declaration = record.run.declaration
+    return ConversationState(
+        where,
+        len(transcript.conversation.known_turns),
+        signs.RUNNING if counts is None else ending(declaration, counts, errors),
+        len(played),
+        {view.place: view.judged.ground_truth for view in views if view.judged and view.judged.ground_truth},
+        sum(view.judged.bad_action for view in views if view.judged)
+        if counts is None
+        else declaration.faults(counts),
+        [turn.due for turn in played],
+        LiveTranscript.of(played, story.ended),
+        counts=counts,
+    )
 
 
 def turn_events(where: Where, transcript: Transcript, turn: int) -> Iterator[Event]:

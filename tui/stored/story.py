@@ -18,7 +18,8 @@ from rig.core.models import Prediction, Usage
 from rig.plugins.matching.worlds import Effect, Effects
 from rig.show import signs
 from rig.show.signs import ELLIPSIS
-from rig.show.steps import Called, Failed, Lengths, Replied, Returned, TurnHeading, expected, matched
+from rig.show.steps import Called, Failed, Replied, Returned, StepView
+from rig.show.story import StoryTurn
 from tui.stored.record import Record, StepRecord
 from tui.text.lines import Line, Span, Tint, columns_in_sight, fit, inert, inert_line, side_by_side
 from tui.text.page_writer import FULL, PageWriter, json_spans, verdict_lines, word_spans
@@ -88,41 +89,38 @@ def write_conversation(page: PageWriter, record: Record) -> None:
     _write_faults(page, record, None)
 
 
-def write_turn(page: PageWriter, record: Record, turn: int, effects: Effects | None) -> None:
+def write_turn(page: PageWriter, record: Record, position: int, effects: Effects | None) -> None:
     """Write what was said in a turn, what the model did, and what it should have done."""
-    number = record.turns.index(turn) + 1
-    page.title(TurnHeading(turn, number).text(len(record.turns)))
-    _write_said(page, record, turn)
-    _write_steps(page, record, turn, effects)
-    _write_faults(page, record, turn)
-    write_truth(page, record, turn)
+    turn = record.story(position, page.limit)
+    page.title(turn.heading.text(len(record.turns)))
+    _write_said(page, turn)
+    _write_steps(page, turn, effects)
+    _write_faults(page, record, position)
+    write_truth(page, turn)
 
 
-def _write_steps(page: PageWriter, record: Record, turn: int, effects: Effects | None) -> None:
-    steps = record.steps(turn)
-    if not steps:
+def _write_steps(page: PageWriter, turn: StoryTurn, effects: Effects | None) -> None:
+    if not turn.steps:
         page.gap()
         page.note("not played yet")
-    for step in steps:
+    for view, _ in turn.outline or [(view, "") for view in turn.steps]:
         page.gap()
-        write_step(page, step, effects)
+        write_step(page, view, effects)
 
 
 def write_step_page(page: PageWriter, record: Record, step: StepRecord, effects: Effects | None) -> None:
     """Write a step, before it what was said if it is the turn's first, and after it the ground truth."""
-    number = record.turns.index(step.turn) + 1
-    steps = len(record.steps(step.turn))
-    page.title(f"turn {number} of {len(record.turns)}, step {step.step + 1} of {steps}")
+    turn = record.story(step.turn, page.limit)
+    page.title(f"{turn.heading.text(len(record.turns))}, step {step.step + 1} of {len(turn.steps)}")
     if not step.step:
-        _write_said(page, record, step.turn)
+        _write_said(page, turn)
         page.gap()
-    write_step(page, step, effects)
-    write_truth(page, record, step.turn)
+    write_step(page, turn.steps[step.step], effects)
+    write_truth(page, turn)
 
 
-def write_step(page: PageWriter, step: StepRecord, effects: Effects | None) -> None:
+def write_step(page: PageWriter, view: StepView, effects: Effects | None) -> None:
     """Write a reply, an error, or a call with its response, its verdict and its effects on the world."""
-    view = step.view(page.limit)
     if view.back is not None:
         page.words(view.back.sign, view.back.text, Tint.MUTED)
     if view.thought is not None:
@@ -141,24 +139,20 @@ def write_step(page: PageWriter, step: StepRecord, effects: Effects | None) -> N
         _write_returned(page, view.returned, Tint(view.returned.sign.tint))
     if view.judged is not None:
         page.lines_beside(view.judged.sign, verdict_lines(view.judged, page.room()))
-    if effects is not None and step.place in effects.by_call:
-        write_effect(page, effects.by_call[step.place])
+    if effects is not None and view.place in effects.by_call:
+        write_effect(page, effects.by_call[view.place])
 
 
-def write_truth(page: PageWriter, record: Record, turn: int) -> None:
+def write_truth(page: PageWriter, turn: StoryTurn) -> None:
     """Write the calls and the reply of the turn's ground truth, nothing if it has neither."""
-    truth = record.transcript.conversation.expected(turn)
-    if not (truth.calls or truth.reply):
+    if not (turn.due or turn.reply):
         return
     page.title("expected")
-    transcript = record.transcript
-    matches, is_over = matched(transcript), turn in transcript.turns and transcript.pairs_calls
-    for number, executed in enumerate(truth.calls):
-        call, result, _ = expected(turn, number, executed, Lengths.of(page.limit))
-        page.call(signs.due(made=(turn, number) in matches, over=is_over), call)
-        if result is not None:
-            _write_returned(page, result, Tint.MUTED)
-    page.words(signs.REPLY._replace(tint=Tint.MUTED), truth.reply, Tint.MUTED)
+    for due in turn.due:
+        page.call(due.sign(over=turn.is_played and turn.is_paired), due.call)
+        if due.returned is not None:
+            _write_returned(page, due.returned, Tint.MUTED)
+    page.words(signs.REPLY._replace(tint=Tint.MUTED), turn.reply, Tint.MUTED)
 
 
 def _write_returned(page: PageWriter, returned: Returned, tint: Tint) -> None:
@@ -166,8 +160,8 @@ def _write_returned(page: PageWriter, returned: Returned, tint: Tint) -> None:
     page.beside(label, word_spans(text, tint) if returned.failed else json_spans(text))
 
 
-def _write_said(page: PageWriter, record: Record, turn: int) -> None:
-    for text in record.transcript.conversation.expected(turn).said:
+def _write_said(page: PageWriter, turn: StoryTurn) -> None:
+    for text in turn.said:
         page.words(signs.USER, text, Tint.STRONG)
 
 
@@ -207,7 +201,7 @@ def _column(record: Record, turn: int | None, width: int, *, full: bool, is_read
     if turn is None:
         write_conversation(page, record)
     else:
-        _write_steps(page, record, turn, None)
+        _write_steps(page, record.story(turn, page.limit), None)
     return page.lines
 
 

@@ -15,7 +15,8 @@ from rig.core.errors import counted
 from rig.core.events import PersonAsked
 from rig.show import signs
 from rig.show.signs import CURSOR, MODEL, Glyph
-from rig.show.steps import Called, Due, TurnHeading
+from rig.show.steps import Called, TurnHeading
+from rig.show.story import Due
 from rig.show.texts import rate
 from tui.live.layout import BlockLayout, Column, Draft, Entry, block
 from tui.live.state import ConversationState

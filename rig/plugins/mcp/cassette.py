@@ -57,7 +57,7 @@ class _Header(BaseModel):
     kind: str
     v: int = VERSION
     name: str = ""
-    tools: list[JsonObject] = Field(default_factory=list)
+    tools: list[Json] = Field(default_factory=list)
     sha256: str = ""
 
 

@@ -65,7 +65,7 @@ class ServerListing(NamedTuple):
 
     protocol: str
     server: JsonObject
-    tools: list[JsonObject]
+    tools: list[Json]
 
 
 class McpClient:
@@ -187,9 +187,9 @@ class McpClient:
             self._listing = ServerListing(self._protocol, self._server, tools)
         return self._listing
 
-    def _tools(self) -> list[JsonObject]:
+    def _tools(self) -> list[Json]:
         """Return the tools on all pages. A page that is sent again adds none, and is the last one."""
-        tools: dict[str, JsonObject] = {}
+        tools: dict[str, Json] = {}
         cursors: list[Json] = []
         size = 0
         for _ in range(_MOST_PAGES):
@@ -199,7 +199,7 @@ class McpClient:
             except RequestRefused as refusal:
                 self._give_up(f"does not list its tools: {refusal}")
             listed = page.get("tools")
-            if not isinstance(listed, list) or not all(isinstance(tool, dict) for tool in listed):
+            if not isinstance(listed, list):
                 self._give_up("answers tools/list without a list of tools")
             before = len(tools)
             for tool in listed:
@@ -297,6 +297,10 @@ class McpClient:
             if newline:
                 self._received = rest
                 message = _message(line)
+                if isinstance(message, list):  # a batch, which the version of 2025-03-26 has
+                    lines = (f"{json.dumps(each)}\n".encode() for each in message)
+                    self._received = b"".join(lines) + rest
+                    continue
                 self._noise += message is None and bool(line.strip())
                 if message is not None and "method" in message:
                     self._heed(message, until)
@@ -373,8 +377,8 @@ def _object(value: Json) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 
-def _message(line: bytes) -> JsonObject | None:
-    """Return the JSON-RPC message in a line; None if it holds none.
+def _message(line: bytes) -> JsonObject | list[Json] | None:
+    """Return the JSON-RPC message in a line, or several; None if it holds none.
 
     What JSON or UTF-8 cannot express is replaced here, since answers are stored: an infinite number by its
     name, and half of a surrogate pair by the replacement character.
@@ -383,7 +387,7 @@ def _message(line: bytes) -> JsonObject | None:
         message = json_of(line.decode("utf-8-sig"), "a server", DEEPEST)
     except (RigError, UnicodeDecodeError):
         return None
-    return mapped(message, _expressible) if isinstance(message, dict) else None
+    return mapped(message, _expressible) if isinstance(message, dict | list) else None
 
 
 def _expressible(value: Json) -> Json:

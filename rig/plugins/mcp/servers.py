@@ -201,13 +201,17 @@ def _asked(servers: Servers, place: Path) -> Listing:
     return _declared(place, {name: of.tools for name, of in servers.listings.items()})
 
 
-def _declared(file: Path, listed: Mapping[str, Sequence[JsonObject]]) -> Listing:
+def _declared(file: Path, listed: Mapping[str, Sequence[Json]]) -> Listing:
     """Read the tools of servers, under names that are unique and that rig accepts."""
-    names = Counter(str(tool.get("name")) for tools in listed.values() for tool in tools)
+    every = ((server, tool) for server, of_server in listed.items() for tool in of_server)
+    names = Counter(str(tool.get("name")) for _, tool in every if isinstance(tool, dict))
     used: dict[str, int] = {}
-    tools = []
+    tools: list[Json] = []
     for server, of_server in listed.items():
         for tool in of_server:
+            if not isinstance(tool, dict):
+                tools.append(tool)  # What is no tool is left out below, and that is said.
+                continue
             own = str(tool.get("name"))
             name = _name(own if names[own] == 1 or len(listed) == 1 else f"{server}.{own}", used)
             schema = tool.get("inputSchema")
@@ -215,7 +219,7 @@ def _declared(file: Path, listed: Mapping[str, Sequence[JsonObject]]) -> Listing
                 {
                     "name": name,
                     "description": tool["description"] if isinstance(tool.get("description"), str) else "",
-                    "inputSchema": schema if isinstance(schema, dict) else {},
+                    "inputSchema": {} if schema is None else schema,
                     "annotations": tool.get("annotations"),
                     "server": server,
                     **({"tool": own} if own != name else {}),

@@ -1,7 +1,7 @@
 """The tables of a method's paper, filled with stored arms."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rig.compare.arms import ChosenArm, choose
 from rig.core.errors import RigError
@@ -10,7 +10,7 @@ from rig.plugins.papers import paper
 from rig.plugins.papers.grids import ArmScore, Table
 from rig.show.table import inert, markdown
 from rig.show.texts import percent
-from rig.store import Runs
+from rig.store import Runs, StoredArm, StoredScore
 
 
 def published(runs: Runs, addresses: Sequence[str]) -> Sequence[Table]:
@@ -41,16 +41,14 @@ def _scores(runs: Runs, chosen: Sequence[ChosenArm]) -> Iterator[ArmScore]:
                 tasks = by_task.setdefault((grader, cell.arm), defaultdict(list))
                 tasks[cell.conversation].append(cell.counts)
         for score in scores:
-            yield ArmScore(
-                labels[score.arm],
-                run.arms[score.arm].fingerprint or {},
-                score.suite or "",
-                score.counts,
-                score.error_types,
-                str(score.grader),
-                score.grader.as_json(),
-                by_task.get((score.grader, score.arm), {}),
-            )
+            played = by_task.get((score.grader, score.arm), {})
+            yield arm_score(score, run.arms[score.arm], played)._replace(arm=labels[score.arm])
+
+
+def arm_score(score: StoredScore, arm: StoredArm, by_task: Mapping[str, Sequence[Counts]]) -> ArmScore:
+    """Return a score with what a method needs: its arm, and each task's counts, repeat by repeat."""
+    counts, grader = (score.counts, score.error_types), (str(score.grader), score.grader.as_json())
+    return ArmScore(arm.name, arm.fingerprint or {}, score.suite or "", *counts, *grader, by_task)
 
 
 def tables_markdown(tables: Sequence[Table]) -> str:

@@ -26,8 +26,9 @@ DIGEST = "sha256"
 
 COMPUTED = "counts, rates, intervals, successes, suites, wins, losses and the difference follow from the rows"
 NOT_COMPUTED = (
-    "the words and tests of the verdict, recommendation, curves, limits, errors, notes, speed, settings and"
-    " the hash of the answers rest on the run: to check them, play its command"
+    "names, the run, its grader and command, how much was planned, the words and tests of the verdict,"
+    " recommendation, curves, limits, errors, notes, speed, settings and the hash of the answers rest on the"
+    " run: to check them, play its command"
 )
 
 _PRECISION = 1e-5

@@ -11,13 +11,13 @@ from rig.compare.compare import compare_chosen
 from rig.compare.findings import Comparison, ConversationResult
 from rig.compare.groups import WAYS, Groups, groups
 from rig.compare.noise import Noise
-from rig.core.calls import CallPlace, JsonObject, StepPlace
+from rig.core.calls import JsonObject
 from rig.core.metrics import UNPLAYED, Declaration
-from rig.core.tasks import turn_number
 from rig.plugins.papers.grids import Table
 from rig.plugins.ranking.tables import published
 from rig.show import signs, steps
 from rig.show.signs import Sign
+from rig.show.story import StoryTurn
 from rig.show.texts import Clip, clip
 from rig.store import Runs, StoredRun, Transcript
 
@@ -227,40 +227,42 @@ def _turns(transcripts: Sequence[Transcript], letters: Sequence[str], longest: i
     A due call comes with its text, its answer, and the letters of the arms that made it.
     """
     most = max(longest, _TRUTH)
-    matches = [steps.matched(transcript) for transcript in transcripts]
-    is_paired = all(transcript.pairs_calls for transcript in transcripts)
-    task = transcripts[0].conversation
     for turn in sorted({turn for transcript in transcripts for turn in transcript.turn_numbers}):
-        truth = task.expected(turn)
-        words = tuple(str(clip(text, most)) for text in truth.said)
+        truth = StoryTurn.of(transcripts[0], turn, steps.Lengths.of(most))
+        of_arms = [StoryTurn.of(transcript, turn, steps.Lengths.of(longest)) for transcript in transcripts]
+        is_paired = all(arm.is_paired for arm in of_arms)
         due = []
-        for number, executed in enumerate(truth.calls):
-            call, answer, is_optional = steps.expected(turn, number, executed, steps.Lengths.of(most))
-            place = CallPlace(turn, number)
-            made_by = tuple(letter for letter, calls in zip(letters, matches, strict=True) if place in calls)
-            left_out = signs.due(made=False, over=is_paired, optional=is_optional)
-            told = {"text": _call(call, most), "answer": _answer(answer, longest) if answer else ""}
+        for number, call in enumerate(truth.due):
+            told = {
+                "text": _call(call.call, most),
+                "answer": _answer(call.returned, longest) if call.returned else "",
+            }
+            sides = zip(letters, of_arms, strict=True)
+            made_by = tuple(letter for letter, arm in sides if arm.due[number].by is not None)
+            left_out = signs.due(made=False, over=is_paired, optional=call.is_optional)
             due.append({**told, "made_by": made_by, "left_out": left_out})
         cells: dict[CellView, tuple[str, ...]] = {}
-        for letter, transcript in zip(letters, transcripts, strict=True):
-            cell = _cell(turn, transcript, longest)
+        for letter, arm in zip(letters, of_arms, strict=True):
+            cell = _cell(arm, longest)
             cells[cell] = (*cells.get(cell, ()), letter)
-        by_arms = tuple(cell._replace(letters=of_cell) for cell, of_cell in cells.items())
-        reply = str(clip(truth.reply, most))
-        yield {"number": turn_number(task, turn), "said": words, "due": due, "reply": reply, "cells": by_arms}
+        yield {
+            "number": truth.heading.number,
+            "said": tuple(str(clip(text, most)) for text in truth.said),
+            "due": due,
+            "reply": str(clip(truth.reply, most)),
+            "cells": tuple(cell._replace(letters=of_cell) for cell, of_cell in cells.items()),
+        }
 
 
-def _cell(turn: int, transcript: Transcript, longest: int) -> CellView:
+def _cell(turn: StoryTurn, longest: int) -> CellView:
     """Return what one arm did in a turn. Each kind of fault is shown by its first one and their number."""
-    played = transcript.turns.get(turn)
-    faults = [fault for fault in transcript.faults if fault.turn == turn]
     by_kind: dict[str, list[str]] = {}
-    for fault in faults:
+    for fault in turn.faults:
         by_kind.setdefault(fault.kind, []).append(fault.text)
-    texts = " ".join(fault.text for fault in faults)
+    texts = " ".join(fault.text for fault in turn.faults)
     boxes: list[StepBox] = []
-    for number, step in enumerate(played.steps if played else ()):
-        box = step_box(steps.step_view(StepPlace(turn, number), step, longest), texts, longest)
+    for view in turn.steps:
+        box = step_box(view, texts, longest)
         if boxes and boxes[-1]._replace(times=1, answer="") == box._replace(answer=""):
             boxes[-1] = boxes[-1]._replace(times=boxes[-1].times + 1)
         else:
@@ -268,7 +270,7 @@ def _cell(turn: int, transcript: Transcript, longest: int) -> CellView:
     told = []
     for kind, (first, *others) in by_kind.items():
         told.append(f"{kind}{f' ×{1 + len(others)}' if others else ''}: {clip(first, longest)}")
-    return CellView((), tuple(boxes), tuple(told), played is not None)
+    return CellView((), tuple(boxes), tuple(told), turn.is_played)
 
 
 def step_box(view: steps.StepView, faults: str, longest: int) -> StepBox:

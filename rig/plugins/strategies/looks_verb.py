@@ -59,6 +59,6 @@ def looks_text(looks: SequentialComparison) -> str:
         lines.append(f"{arm.arm}: {arm.judged.text}")
         lines += [f"  {arm.note}"] if arm.note else []
         if arm.suite:
-            lines.append(f"  {arm.suite.bounds} points in this suite")
-        lines.append(f"  {arm.alike.bounds} points in conversations like these")
+            lines.append(f"  {arm.suite.bounds} in this suite")
+        lines.append(f"  {arm.alike.bounds} in conversations like these")
     return "\n".join(lines)

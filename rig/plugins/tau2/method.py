@@ -88,6 +88,8 @@ class Solo(Episode):
         self.calls: list[Call] = []
         self.callers: list[str] = []
         self.errors: list[bool] = []
+        self._due = dict(enumerate(self.task.due))
+        self._judged: list[Verdict] = []
 
     def begin(self) -> None:
         """Do nothing: the ticket is in the context."""
@@ -169,23 +171,27 @@ class Solo(Episode):
         return f"too many steps: {MOST_MESSAGES} messages, and no end"
 
     def _verdicts(self) -> tuple[Verdict, ...]:
-        """Return a verdict on each call: whether it is a true one, or else whether it changes something."""
-        due, is_solo = dict(enumerate(self.task.due)), self.settings.is_solo
-        verdicts = []
-        for call, is_error, caller in zip(self.calls, self.errors, self.callers, strict=True):
-            mine = {at: action for at, action in due.items() if is_solo or action.requestor == caller}
-            place = next((at for at, action in mine.items() if action.is_made_as_written_by(call)), None)
+        """Return a verdict on each call: whether it is a true one, or else whether it changes something.
+
+        A verdict rests on earlier calls alone, so each is made once.
+        """
+        due, is_solo = self._due, self.settings.is_solo
+        made = list(zip(self.calls, self.errors, self.callers, strict=True))
+        for call, is_error, caller in made[len(self._judged) :]:
+            mine = (at for at, action in due.items() if is_solo or action.requestor == caller)
+            place = next((at for at in mine if due[at].is_made_as_written_by(call)), None)
             if place is not None and not is_error:
                 del due[place]
                 is_known = place < len(self.task.expected(0).calls)
-                verdicts.append(Verdict(True, CallPlace(0, place) if is_known else None))
+                verdict = Verdict(True, CallPlace(0, place) if is_known else None)
             elif is_error:
-                verdicts.append(Verdict(False, reason="the call failed"))
+                verdict = Verdict(False, reason="the call failed")
             elif call.name in self._domain.writes and caller == self.evaluated:
-                verdicts.append(Verdict(False, bad_action=True, reason="changes what need not be changed"))
+                verdict = Verdict(False, bad_action=True, reason="changes what need not be changed")
             else:
-                verdicts.append(Verdict(False, reason="looks something up"))
-        return tuple(verdicts)
+                verdict = Verdict(False, reason="looks something up")
+            self._judged.append(verdict)
+        return tuple(self._judged)
 
 
 def _failing(world: TicketWorld, assertion: Assertion) -> str:

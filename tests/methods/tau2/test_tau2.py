@@ -9,7 +9,9 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import pytest
@@ -106,6 +108,22 @@ def played(task: Ticket, *answers: Prediction) -> Solo:
 def success(task: Ticket, *calls: Call | Prediction) -> bool:
     answers = (c if isinstance(c, Prediction) else called(c.name, c.arguments) for c in calls)
     return bool(played(task, *answers, called("done")).score().counts["success"])
+
+
+def test_a_thousand_wrong_calls_beside_a_thousand_true_ones_take_little(checkout: Path) -> None:
+    due = tuple(Action(name="light", arguments={"on": number}) for number in range(1000))
+    task = tickets(checkout)["[lamp]db"]
+    task = replace(task, criteria=task.criteria.model_copy(update={"actions": due}))
+    wrong = [Call("light", {"on": -number}) for number in range(1, 1001)]
+    messages = [
+        replace(called("light", dict(first.arguments)), further=tuple(more))
+        for first, *more in (wrong[number : number + 25] for number in range(0, 1000, 25))
+    ]
+    begun = process_time()
+    episode = played(task, *messages, called("done"))
+    assert len(episode.calls) == 1001
+    assert episode.score().counts["success"] == 0
+    assert process_time() - begun < 20
 
 
 ON, OFF = Call("light", {"on": True}), Call("light", {"on": False})

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import Finished
 
 from rig.plugins.mcp.client import McpClient, McpServerFault
 from rig.plugins.mcp.server_world import response_of
@@ -36,7 +37,7 @@ def odd(tmp_path: Path) -> Iterator[Odd]:
         *("plain", "bom", "boms", "crlf", "dribbles", "talks_first", "logs", "slow", "changes_at_once"),
         *("empty_cursor", "null_cursor", "still_cursor", "circling_cursors", "cursor_without_tools"),
         *("odd_cursor", "no_server", "no_version", "nulls_in_tool", "no_schema"),
-        *("text_ids", "float_ids", "null_error", "notifies", "answers_another"),
+        *("batches", "text_ids", "float_ids", "null_error", "notifies", "answers_another"),
     ],
 )
 def test_what_is_odd_and_clear(odd: Odd, mode: str) -> None:
@@ -99,7 +100,11 @@ def test_the_time_to_start_is_a_setting(odd: Odd) -> None:
         ("no_content", None),
         ("null_content", [1, 2]),
         ("structured_text", "plain"),
-        ("odd_parts", "x"),
+        ("odd_parts", ["plain", "x"]),
+        ("text_for_content", "plain"),
+        ("part_for_content", "plain"),
+        ("old_result", {"a": 1}),
+        ("no_parts", {"result": 1}),
         ("link", {"type": "resource_link", "uri": "file:///x", "name": "x"}),
     ],
 )
@@ -127,3 +132,14 @@ def test_depth_is_bounded(odd: Odd) -> None:
     assert depth == 149
     with pytest.raises(McpServerFault, match="sent 1 line that rig cannot read"):
         odd("too_deep", seconds=0.5).call("answer", {})
+
+
+def test_what_is_no_tool_is_left_out(rig: Callable[..., Finished]) -> None:
+    command = f"mcp:{sys.executable} {SCRIPT} no_tools_beside"
+    listed = rig("tools", "list", command)
+    assert listed.code == 0, listed.err
+    assert "answer" in listed.out
+    said = rig("tools", "check", command)
+    assert [f"tools.{number}: needs names with values" in said.out + said.err for number in (1, 2, 4, 5)] == [
+        True
+    ] * 4

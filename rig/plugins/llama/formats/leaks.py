@@ -216,11 +216,10 @@ def broken(text: str, schemas: Mapping[str, JsonObject]) -> str:
     """Return what a text begins with that begins like a call and is none; empty if it begins like words."""
     if beginning := _BEGINNING.match(text[:1000]):
         return beginning["mark"][:40]
-    if not _JSON_BEGINNING.match(text[:1000]):
+    if not (opening := _JSON_BEGINNING.match(text[:1000])):
         return ""
-    start = text.index("{")
-    try:
-        value, _ = read_json_at(text, start)
+    try:  # the first object that has names: braces around it are a template's mistake
+        value, _ = read_json_at(text, text.rindex("{", 0, opening.end()))
     except JsonError:
         names = any(f'"{name}"' in text for name in schemas)
         return "JSON" if names or _TWO_KEYS.search(text[:LONGEST]) else ""

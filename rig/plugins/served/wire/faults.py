@@ -58,8 +58,9 @@ def message_of(body: bytes) -> str:
         return body[:200].decode("utf-8", "replace")
     error = value.get("error", value) if isinstance(value, Mapping) else value
     message = error.get("message", error.get("type")) if isinstance(error, Mapping) else error
-    kind = error.get("type") if isinstance(error, Mapping) else None
-    return " ".join(str(part) for part in (message, f"({kind})" if kind else "") if part)[:300]
+    about = (error.get("type"), error.get("code")) if isinstance(error, Mapping) else ()
+    kinds = ", ".join(kind for kind in about if isinstance(kind, str) and kind)
+    return " ".join(str(part) for part in (message, f"({kinds})" if kinds else "") if part)[:300]
 
 
 def parsed(body: bytes) -> Json:

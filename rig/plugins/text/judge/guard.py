@@ -2,7 +2,6 @@
 others, and words that have changed places. All of it speaks against their being the same.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
@@ -37,7 +36,6 @@ OWNERS = vocabulary("my your his her our their")
 REACHING = OWNERS | vocabulary("before after if unless when because except without only until")
 """Words that say something else if they stand before another word."""
 BEING = vocabulary("is was been be get got")
-_DIGITS = re.compile(r"\d+")
 LONGEST = 200
 """The most atoms of a passage whose words are compared one by one."""
 DAYS_TO_COME = frozenset((which, unit) for which in ("this", "next") for unit in ("weekday", "week", "day"))
@@ -97,13 +95,11 @@ class Comparison:
             if other is not None:
                 yield different(f"{_sort(one)}: {one.shown} is not {other.shown}")
                 return
-        for own, against in ((ones, others), (others, ones)):
-            for atom in own:
-                fact = atom.fact
-                assert fact is not None
-                is_told = any(_is_one_number(atom, other) for other in against)
-                if fact.sort not in IMPLIED and not (is_told or self._is_silent(fact)):
-                    yield unclear(f"only one says: {atom.shown}")
+        for atom in ones + others:
+            fact = atom.fact
+            assert fact is not None
+            if fact.sort not in IMPLIED and not self._is_silent(fact):
+                yield unclear(f"only one says: {atom.shown}")
 
     def _is_silent(self, fact: Fact) -> bool:
         """Return whether a fact says nothing new: the evening beside 19:00, the month of a shared day."""
@@ -228,16 +224,6 @@ def _stands(atom: Atom, others: Sequence[Atom], elsewhere: Elsewhere) -> bool:
     is_day = fact.sort is Sort.RELATIVE or (fact.sort is Sort.WHICH and fact.values <= DAYS_TO_COME)
     dated = is_day and any(other.sort is Sort.DAY for other in elsewhere.facts)
     return dated or any(fact.agrees(other) for other in elsewhere.facts)
-
-
-def _is_one_number(one: Atom, other: Atom) -> bool:
-    """Return whether a fact is the bare number of another: he is 84, he is 84 years old."""
-    numbers = _DIGITS.findall(one.shown)
-    return (
-        Sort.NUMBER in (_sort(one), _sort(other))
-        and numbers != []
-        and numbers == _DIGITS.findall(other.shown)
-    )
 
 
 def _sort(atom: Atom) -> Sort | None:

@@ -11,7 +11,7 @@ from itertools import chain, product, takewhile
 
 from rig.plugins.text.judge.findings import Finding, unclear
 from rig.plugins.text.judge.passages import same_name, same_word, token
-from rig.plugins.text.reading.clauses import Atom, canonical, is_past, read_text, sentences
+from rig.plugins.text.reading.clauses import Atom, canonical, closed_class, is_past, read_text, sentences
 from rig.plugins.text.reading.lexicon import folded, is_common
 from rig.world.spec import Text
 
@@ -50,6 +50,8 @@ def least_differences(kind: Text, first: str, second: str) -> Iterator[Finding]:
             asks = [sentence in asked or _asks(sentence) for sentence in pair]
             if asks[0] != asks[1]:
                 reason = "only one asks"
+            elif pair[0] != pair[1]:
+                reason = reason or _exchanged(*words)
         if reason and not _is_one_but_for_facts(*(" ".join(sentence) for sentence in pair)):
             yield unclear(reason)
 
@@ -66,6 +68,24 @@ def _difference(kind: Text, ones: Sequence[str], others: Sequence[str]) -> str:
     if ones and others and len(ones) + len(others) <= LONGEST and not _is_reworded(one, other):
         return f"{one} is not {other}"
     return ""
+
+
+def _exchanged(first: Sequence[str], second: Sequence[str]) -> str:
+    """Return which small words for persons and things have changed places between others that have not:
+    bring it with you to me, bring me with you to it.
+    """
+    small, rest = (
+        [
+            [word for word in side if (_family(word) in ("person", "thing")) is wanted]
+            for side in (first, second)
+        ]
+        for wanted in (True, False)
+    )
+    return f"{' '.join(small[0])} have changed places" if small[0] != small[1] and rest[0] == rest[1] else ""
+
+
+def _family(word: str) -> str:
+    return closed_class().get(word, ("", ""))[0]
 
 
 def _is_one_but_for_facts(first: str, second: str) -> bool:
@@ -91,8 +111,6 @@ def _is_one_word(kind: Text, first: str, second: str) -> bool:
         return True
     if words == {"a", "one"}:
         return True
-    if _is_short(*sorted(words, key=len)):
-        return True
     ones, others = read_text(first).atoms, read_text(second).atoms
     if not (ones or others):  # although, though
         return canonical(first)[0].casefold() == canonical(second)[0].casefold()
@@ -107,11 +125,6 @@ def _is_reworded(one: str, other: str) -> bool:
     families = {atom.family for atom in first + second}
     is_other = families <= {"place"} or families == {"copula", "modal"}
     return not is_other or [atom.key for atom in first] == [atom.key for atom in second]
-
-
-def _is_short(short: str, long: str) -> bool:
-    """Return whether one is a short form of the other: w for with, u for you."""
-    return len(short) == 1 and short not in ("a", "i") and short in long
 
 
 def _says_the_same(one: Atom, other: Atom) -> bool:

@@ -1,41 +1,18 @@
 """The numbers, amounts, durations and counting letters that a text states."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rig.plugins.text.reading.facts import Fact, Scan, Sort
-from rig.plugins.text.reading.lexicon import in_order, vocabulary
+from rig.plugins.text.reading.lexicon import in_order, listed, sized, table, vocabulary
 
-SMALL = {
-    word: value
-    for value, word in enumerate(
-        in_order(
-            "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
-            "fifteen sixteen seventeen eighteen nineteen twenty"
-        )
-    )
+SMALL = {word: value for value, word in enumerate(table("numbers")["small"].split())}
+TENS = {word: 10 * value for value, word in enumerate(table("numbers")["tens"].split(), 2)}
+ORDINALS = {word: value for value, word in enumerate(table("numbers")["ordinals"].split(), 1)} | {
+    "hundredth": 100
 }
-TENS = {
-    w: 10 * (i + 2) for i, w in enumerate(in_order("twenty thirty forty fifty sixty seventy eighty ninety"))
-}
-ORDINALS = {
-    word: value + 1
-    for value, word in enumerate(
-        in_order(
-            "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth "
-            "thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth"
-        )
-    )
-} | {"thirtieth": 30, "fortieth": 40, "fiftieth": 50, "sixtieth": 60, "hundredth": 100}
-MULTIPLIERS = {
-    "hundred": 100,
-    "thousand": 1000,
-    "k": 1000,
-    "grand": 1000,
-    "million": 10**6,
-    "m": 10**6,
-    "dozen": 12,
-}
+ORDINALS |= {word: 10 * value for value, word in enumerate(table("numbers")["tenths"].split(), 1)}
+MULTIPLIERS = table("multipliers")
 ORDINAL_ENDINGS = frozenset(("st", "nd", "rd", "th"))
 
 
@@ -46,48 +23,14 @@ def small(text: str) -> int | None:
     return SMALL.get(text, TENS.get(text))
 
 
-_UNITS = {
-    "length": "m metre metres meter meters: 1; km kilometre kilometres kilometer kilometers: 1000; "
-    "cm centimetre centimetres centimeter centimeters: 0.01; mm millimetre millimetres millimeter "
-    "millimeters: 0.001; mi mile miles: 1609.344; yd yard yards: 0.9144; ft foot feet: 0.3048; "
-    "inch inches: 0.0254",
-    "mass": "g gram grams gramme grammes: 1; kg kilo kilos kilogram kilograms: 1000; "
-    "mg milligram milligrams: 0.001; t tonne tonnes ton tons: 1000000; lb lbs: 453.592; "
-    "oz ounce ounces: 28.3495; stone: 6350.29",
-    "volume": "l litre litres liter liters: 1; ml millilitre millilitres milliliter milliliters: 0.001; "
-    "cl centilitre centilitres centiliter centiliters: 0.01; dl decilitre decilitres: 0.1; "
-    "tbsp tablespoon tablespoons: 0.015; tsp teaspoon teaspoons: 0.005; "
-    "gallon gallons gal: 3.785; pint pints: 0.473; quart quarts: 0.946",
-    "area": "m2 sqm: 1; km2: 1000000; sqft: 0.0929; hectare hectares ha: 10000; acre acres: 4046.86",
-    "space": "m3 cbm: 1; cm3 ccm: 0.000001",
-    "data": "kb kilobyte kilobytes: 1; mb megabyte megabytes: 1000; gb gigabyte gigabytes: 1000000; "
-    "tb terabyte terabytes: 1000000000",
-    "speed": "kmh kph: 1; mph: 1.609344; knots: 1.852",
-    "power": "w watt watts: 1; kw kilowatt kilowatts: 1000",
-    "energy": "kcal calories calorie: 1; kwh: 860.4",
-    "celsius": "celsius centigrade: 1",
-    "fahrenheit": "fahrenheit: 1",
-}
-UNITS = {
-    word: (dimension, float(size))
-    for dimension, line in _UNITS.items()
-    for words, _, size in (part.partition(":") for part in line.split(";"))
-    for word in in_order(words)
-}
+UNITS = dict(sized("units"))
 """The dimension of each unit, and its size in that dimension's base unit."""
 POWERS = {"square": "2", "squared": "2", "sq": "2", "cubic": "3", "cubed": "3"}
 
 
-NUMBERED = vocabulary(
-    "room part chapter section version terminal platform gate floor level laboratory lab hall table "
-    "track line building session unit day phase episode season lesson module group team number "
-    "block wing plan option apartment suite bay stage lot zone pier dock studio court field pitch "
-    "lane route bus train exit entrance row seat deck stand door class grade year week question "
-    "item step task ticket order vitamin appendix annex boardroom conference quarter ballroom salon "
-    "park ward"
-)
+NUMBERED = listed("numbered")
 """Things that are told apart by a number or letter after them."""
-NOT_NUMBERED = vocabulary("thing of and or to at in on for with if please i we you aid hand name class")
+NOT_NUMBERED = listed("not_numbered")
 """Words that do not follow "first" if it is a number."""
 PLACED = vocabulary("in came come finished placed ranked")
 LONGEST_NUMBER = 15
@@ -147,17 +90,7 @@ def counts(scan: Scan, at: int) -> bool:
 
 
 DAY = 86_400.0
-LASTING_UNITS: Mapping[str, tuple[str, float]] = {
-    **dict.fromkeys(("second", "sec"), ("seconds", 1.0)),
-    **dict.fromkeys(("minute", "min"), ("seconds", 60.0)),
-    **dict.fromkeys(("hour", "h", "hr"), ("seconds", 3600.0)),
-    "day": ("seconds", DAY),
-    "week": ("seconds", 7 * DAY),
-    "fortnight": ("seconds", 14 * DAY),
-    "month": ("months", 1.0),
-    "year": ("months", 12.0),
-    "decade": ("months", 120.0),
-}
+LASTING_UNITS = dict(sized("lasting"))
 """The unit that a unit of time is counted in, and how many of these it is."""
 LASTING = vocabulary("in for within after about takes take lasts last")
 """After these, "a week" is seven days, not a frequency."""
@@ -247,16 +180,12 @@ def _further(scan: Scan, at: int, before: _Term) -> _Term | None:
 
 
 SIGNS = {"$": "usd", "€": "eur", "£": "gbp"}
-MONEY = {
-    **dict.fromkeys(in_order("usd dollar dollars bucks buck"), "usd"),
-    **dict.fromkeys(in_order("eur euro euros"), "eur"),
-    **dict.fromkeys(in_order("gbp quid pounds pound"), "gbp"),
-}
+MONEY = {word: currency for currency, words in table("money").items() for word in words.split()}
 CENTS = frozenset(in_order("cent cents pence penny"))
 PARTS_OF_ONE = {"half": 50.0, "third": 100 / 3, "quarter": 25.0, "fifth": 20.0, "tenth": 10.0}
 DEGREES = {"c": "celsius", "celsius": "celsius", "centigrade": "celsius"}
 DEGREES |= {"f": "fahrenheit", "fahrenheit": "fahrenheit"}
-LOCATED = vocabulary("room floor level tower building hall gate terminal platform track wing suite")
+LOCATED = listed("located")
 
 
 def quantities(scan: Scan) -> Iterator[Fact]:

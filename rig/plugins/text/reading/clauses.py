@@ -1,12 +1,11 @@
 """A text as clauses, and each clause as atoms: facts, words that carry meaning, and closed-class words.
 
-Each item of a list is a clause. A polite request is read as the request itself. Expressions of several words
-are read as one: "turn the light off" says "turn off", as "switch off" does.
+Each item of a list is a clause. A polite request is read as the request itself.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, lru_cache
 from itertools import chain
@@ -15,14 +14,12 @@ from rig.plugins.text.reading.amounts import quantities
 from rig.plugins.text.reading.characters import repaired
 from rig.plugins.text.reading.facts import Fact, Scan
 from rig.plugins.text.reading.lexicon import (
-    LONGEST_PHRASE,
     entries,
     fillers,
     given_names,
     is_common,
     lines,
     pasts,
-    phrases,
     places,
     vocabulary,
 )
@@ -51,17 +48,6 @@ _REASON = re.compile(
 )
 _TOLD = re.compile(r"\blet (\w+(?: \w+)?) know\b", re.I)
 _FROM_TO = re.compile(r"\bbetween (?=(\S+(?: [ap]m)?) and \d)", re.I)
-
-
-PARTICLES = vocabulary("up down on off out back away over forward")
-OPENING = vocabulary(
-    "when while before after if because so and or but then again please now at by until for as once unless in"
-)
-"""Words that open a new part, so that a particle before them belongs to its verb."""
-ARTICLES = vocabulary("the a an my your our his their its")
-"""After these, a word is not a particle: "the back door"."""
-APART = 4
-"""How many words may stand between a verb and its particle."""
 
 
 class AtomKind(StrEnum):
@@ -142,8 +128,8 @@ class ReadText:
 
 def is_past(word: Word) -> bool:
     """Return whether a word is a past form: booked, paid. "Feed" and "garage" are not."""
-    text = word.text.partition(" ")[0]
-    return text in pasts() or (text.endswith("ed") and text != word.stem.partition(" ")[0] and text.isalpha())
+    text = word.text
+    return text in pasts() or (text.endswith("ed") and text != word.stem and text.isalpha())
 
 
 def read_text(text: str) -> ReadText:
@@ -250,56 +236,11 @@ def _asks(words: Sequence[Word]) -> bool:
 
 
 def _atoms(words: Sequence[Word], facts: Mapping[int, Sequence[Fact]], taken: set[int]) -> Iterator[Atom]:
-    plain: list[Word] = []
-    places_of: list[int] = []
     for at, word in enumerate(words):
-        if at in facts or at not in taken:
-            plain.append(Word("\0", "\0") if at in facts else word)
-            places_of.append(at)
-    for word, number in merged(plain):
-        at = places_of[number]
-        if word.text == "\0":
-            for fact in facts[at]:
-                yield Atom(str(fact.sort), AtomKind.FACT, fact.shown, words[at], fact)
-        else:
+        for fact in facts.get(at, ()):
+            yield Atom(str(fact.sort), AtomKind.FACT, fact.shown, word, fact)
+        if at not in facts and at not in taken:
             yield _atom(word)
-
-
-def merged(words: Sequence[Word]) -> Iterator[tuple[Word, int]]:
-    """Yield words with their indices, joining known expressions into one, even if their parts stand apart."""
-    used: set[int] = set()
-    for index, word in enumerate(words):
-        if index in used:
-            continue
-        phrase = _phrase(words, index, used) if word.is_word else None
-        if phrase is None:
-            yield word, index
-        else:
-            stems, parts = phrase
-            used.update(parts)
-            yield replace(word, text=" ".join([word.text, *stems.split()[1:]]), stem=stems), index
-
-
-def _phrase(words: Sequence[Word], at: int, taken: set[int]) -> tuple[str, list[int]] | None:
-    head = words[at].stem
-    for end in range(min(at + LONGEST_PHRASE, len(words)), at + 1, -1):
-        part = range(at + 1, end)
-        if all(index not in taken and (words[index].is_word or words[index].is_number) for index in part):
-            stems = " ".join([head, *(words[index].stem for index in part)])
-            if stems in phrases():
-                return stems, list(part)
-    for index in range(at + 1, min(at + APART + 2, len(words))):
-        word = words[index]
-        if not word.is_word or index in taken:
-            return None
-        stems = f"{head} {word.stem}"
-        if words[index - 1].text in ARTICLES:
-            continue
-        following = words[index + 1] if index + 1 < len(words) else None
-        belongs_on = following is not None and following.is_word and following.text not in OPENING
-        if word.text in PARTICLES and stems in phrases() and not belongs_on:
-            return stems, [index]
-    return None
 
 
 def _atom(word: Word) -> Atom:
@@ -312,7 +253,7 @@ def _atom(word: Word) -> Atom:
 
 
 def _is_name(word: Word) -> bool:
-    if not word.is_word or " " in word.stem:
+    if not word.is_word:
         return False
     if word.text in given_names() or word.text in places():
         return word.capital or not is_common(word.text)
@@ -325,9 +266,6 @@ def closed_class() -> Mapping[str, tuple[str, str]]:
     table = {}
     for family, sets in entries("closed"):
         for equals in sets.split(", "):
-            words = (
-                [equals] if equals in ("at least", "at most", "more than", "less than") else equals.split()
-            )
-            words = [equals] if equals in ("next to", "because of") else words
+            words = equals.split()
             table.update(dict.fromkeys(words, (family, words[0])))
     return table

@@ -8,26 +8,14 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 
 from rig.plugins.text.reading.characters import readable
-from rig.plugins.text.reading.lexicon import entries
+from rig.plugins.text.reading.lexicon import entries, table
 
 _MARKS = re.compile("[\u0591-\u05c7\u0640\u064b-\u0652]")
 """Vowel signs and stretching that Hebrew and Arabic leave out at will."""
 _ASKING = str.maketrans(dict.fromkeys("\u037e\u061f\uff1f", "?") | {"\u0451": "\u0435", "'": "’"})
 _CHINESE = {c: n for n, c in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2, "兩": 2}
 _CHINESE |= {"十": 10, "百": 100, "千": 1000, "万": 10_000, "萬": 10_000}
-_LATE = (
-    "下午|晚上|午後|午后|傍晚|บ่าย|เย็น|дня|вечера|вечора|शाम|रात|दोपहर|בערב|אחר הצהריים|אחה״צ"
-    "|مساء|ظهرا|عصرا|μ\\.?μ\\.?|το απόγευμα|το βράδυ|du soir|de l’après-midi|abends|nachmittags|de la tarde"
-    "|de la noche|di sera|del pomeriggio|da tarde|da noite|po południu|wieczorem|akşam"
-)
-_EARLY = (
-    "上午|早上|早晨|午前|เช้า|утра|ранку|सुबह|בבוקר|صباحا|π\\.?μ\\.?|το πρωί|du matin|morgens|vormittags"
-    "|de la mañana|di mattina|da manhã|rano|sabah"
-)
-_HOUR = (
-    "点钟|點鐘|点|點|時|时|시|часов|часа|час|годин[аиі]?|годині|बजे|uhr|heures?|horas?|h(?![^\\W\\d])|โมง"
-    "|นาฬิกา"
-)
+_LATE, _EARLY, _HOUR = (table("languages")[name] for name in ("late", "early", "hour"))
 _TIME = re.compile(
     rf"(?:(?:(?P<late>{_LATE})|(?P<early>{_EARLY}))\s*)?(?<![\d.,:])(?P<hour>[01]?\d|2[0-4])"
     rf"(?:[:.](?P<past>[0-5]\d)(?![.:]?\d))?(?![.,:]?\d)"

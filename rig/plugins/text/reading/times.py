@@ -6,64 +6,32 @@ from dataclasses import dataclass, replace
 
 from rig.plugins.text.reading.amounts import DAY, LASTING_UNITS, ORDINAL_ENDINGS, ORDINALS, small
 from rig.plugins.text.reading.facts import Fact, Scan, Sort
-from rig.plugins.text.reading.lexicon import in_order, vocabulary
+from rig.plugins.text.reading.lexicon import in_order, listed, sized, table, vocabulary
 
 WEEKDAYS = in_order("monday tuesday wednesday thursday friday saturday sunday")
 MONTHS = in_order("january february march april may june july august september october november december")
 SHORT = {"jan": "january", "sat": "saturday", "sun": "sunday", "mar": "march"}
 AMBIGUOUS = vocabulary("may march sat sun mar august jan")
 RELATIVE = {"today": 0, "tonight": 0, "tomorrow": 1, "yesterday": -1}
-PARTS = {
-    "morning": "morning",
-    "afternoon": "afternoon",
-    "evening": "evening",
-    "night": "evening",
-    "tonight": "evening",
-    "sunrise": "morning",
-    "sunset": "evening",
-}
+PARTS = {word: part for part, words in table("parts").items() for word in words.split()}
 HOURS = {"morning": ((0, 12),), "afternoon": ((12, 19),), "evening": ((17, 24), (0, 5))}
 """The hours of each part of the day."""
 UNITS = vocabulary("day week weekday weekend month year quarter semester term season time")
 WHICH = {
-    "this": ("this",),
-    "current": ("this",),
-    "coming": ("this", "next"),
-    "upcoming": ("this", "next"),
-    "next": ("next",),
-    "following": ("next",),
-    "last": ("last",),
-    "previous": ("last",),
-    "past": ("last",),
-    "every": ("every",),
-    "each": ("every",),
-    "per": ("every",),
+    word: tuple(which for which, words in table("which").items() if word in words.split())
+    for words in table("which").values()
+    for word in words.split()
 }
 SAME_UNIT = {"weekday": "week", "weekend": "week"}
 """Tuesday next week is next Tuesday."""
-OFTEN = {
-    "hourly": (1, "hour"),
-    "daily": (1, "day"),
-    "nightly": (1, "day"),
-    "weekly": (1, "week"),
-    "fortnightly": (2, "week"),
-    "monthly": (1, "month"),
-    "quarterly": (3, "month"),
-    "yearly": (1, "year"),
-    "annual": (1, "year"),
-    "annually": (1, "year"),
-    "biennial": (2, "year"),
-}
+OFTEN = {word: (int(number), unit) for word, (unit, number) in sized("often")}
 """How many of which unit lie between one time and the next."""
 EACH = vocabulary("every each per")
 TIMES_A = vocabulary("a an one")
 PERIODS = {**LASTING_UNITS, "night": ("seconds", DAY), "quarter": ("months", 3.0)}
-BEFORE_MONTH = vocabulary("in of by until since for this next last early late through my our your")
-BEFORE_DAY = vocabulary("on this next last by every until before after and for")
-NOUNLESS = vocabulary(
-    "and or to at in on of for with from by until till through but is are was will so because if "
-    "then as please due we i you he she they it between this next before after also too be not"
-)
+BEFORE_MONTH = listed("before_month")
+BEFORE_DAY = listed("before_day")
+NOUNLESS = listed("nounless")
 """Words that can follow a day or a time of day; before other words, a number may count things."""
 SPANS = vocabulary("- – — to and until till through or")
 _ISO = re.compile(r"\d{4}([-/])\d{1,2}\1\d{1,2}")

@@ -3,21 +3,17 @@
 import re
 from collections.abc import Collection, Mapping
 
-from rig.plugins.text.reading.lexicon import given_names, is_common, places, vocabulary, written_words
+from rig.plugins.text.reading.lexicon import given_names, is_common, listed, places, written_words
 from rig.plugins.text.reading.words import EMPTY
 
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
 _INNER = re.compile(r"(?<=[\w,;:] )[^\W\d_]+")
-VOWELS = frozenset("aeiouy")
 SHORTEST = 3
 LONG = 8
 """The number of letters from which a word may have two mistakes."""
 MOST_WORDS = 400
 """The most words that only one text has. With more, none is a mistake: the texts differ in their subject."""
-CALENDAR = vocabulary(
-    "monday tuesday wednesday thursday friday saturday sunday january february march april june july "
-    "august september october november december tomorrow today yesterday tonight morning evening"
-)
+CALENDAR = listed("calendar")
 
 
 def corrected(first: str, second: str) -> tuple[str, str]:
@@ -77,36 +73,9 @@ def _is_name(word: str) -> bool:
 
 
 def _close(right: str, wrong: str) -> bool:
-    """Return whether few enough letters differ, and only as they do in mistakes of typing and hearing."""
+    """Return whether few enough letters differ, and the first does not."""
     most = 1 if min(len(right), len(wrong)) < LONG else 2
-    if abs(len(right) - len(wrong)) > most:
-        return False
-    start = next(
-        (n for n, (a, b) in enumerate(zip(right, wrong, strict=False)) if a != b), min(len(right), len(wrong))
-    )
-    return _mistakes(right[start:], wrong[start:], most, len(right), start, right[:start][-1:]) <= most
-
-
-def _mistakes(right: str, wrong: str, most: int, length: int, at: int, last: str) -> int:
-    """Return how many mistakes turn one rest of a word into the other; more than `most` if too many."""
-    while right and wrong and right[0] == wrong[0]:
-        right, wrong, at, last = right[1:], wrong[1:], at + 1, right[0]
-    if not right and not wrong:
-        return 0
-    if most == 0:
-        return 1
-    tries = []
-    if len(right) > 1 and len(wrong) > 1 and right[:2] == wrong[1::-1]:
-        tries.append((right[2:], wrong[2:]))
-    if length > 3 and at > 0:
-        inner = length >= LONG or (right[1:] and wrong[1:])
-        if right and (inner or right == last):
-            tries.append((right[1:], wrong))
-        if wrong and (inner or wrong == last):
-            tries.append((right, wrong[1:]))
-        if right and wrong and (length >= LONG or {right[0], wrong[0]} <= VOWELS):
-            tries.append((right[1:], wrong[1:]))
-    return 1 + min((_mistakes(*pair, most - 1, length, at + 1, "") for pair in tries), default=most)
+    return right[0] == wrong[0] and distance(right, wrong, most + 1) <= most
 
 
 def distance(first: str, second: str, most: int = 3) -> int:

@@ -13,6 +13,7 @@ from rig.plugins.text.reading.lexicon import (
     folded,
     given_names,
     is_common,
+    listed,
     stem,
     vocabulary,
 )
@@ -66,13 +67,11 @@ _SIGNATURE = re.compile(
 )
 _ENVELOPE = 120
 """How many characters at either end are searched for a greeting and a signature."""
-KIN = vocabulary(
-    "mum mom mommy mummy dad daddy papa grandma grandpa sis bro mate dude honey love guys team all"
-)
+KIN = listed("kin")
 """Words that address somebody without a name: "Mum, I arrived"."""
-ABBREVIATED = vocabulary("mr mrs ms dr doctor prof professor saint street vs etc jr sr ext")
+ABBREVIATED = listed("abbreviated")
 """After these, a full stop does not end a sentence."""
-_NOBODY = vocabulary("all team there and everyone guys folks both everybody again")
+_NOBODY = listed("nobody")
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,36 +178,10 @@ def words_of(text: str) -> tuple[Word, ...]:
     return tuple(words)
 
 
-FUNCTION_WORDS = vocabulary(
-    "bei beim nach vor aus dienstag donnerstag mittwoch freitag samstag sonntag montag "
-    "dla przez jak sa dzis dzisiaj jutro mnie moja twoja prosze dziekuje o godzinie "
-    "icin ile bugun yarin aksam sabah cok mi tesekkurler lutfen "
-    "cho toi khong duoc nay voi cua mot hai gio ngay "
-    "de der das und ist nicht ein eine einen einem einer kein keine zum zur mit fur auf von bei beim "
-    "ich wir ihr wird haben "
-    "sind bitte heute morgen kann auch noch schon dem den des uhr "
-    "la le les un une et est je nous vous il elle au aux du pour avec dans sur pas ne que qui ce "
-    "cette votre notre ma "
-    "el los las es una por para con del lo su mi yo esta estoy hoy manana que como muy gracias favor "
-    "di alle gli della dello che sono ho hai domani oggi grazie il "
-    "os um uma nao em na voce amanha obrigado eu "
-    "het een van niet ik wij jij zijn op voor naar morgen geen dit "
-    "och ett jag inte som til jeg ikke det og er pa av "
-    "nie jest na sie czy jutro prosze ve bir bu"
-)
-TELLING = vocabulary(
-    "tenemos tienen tengo tiene hay vamos estamos somos tres dos cuatro cinco siete ocho nueve diez "
-    "avons avez sont deux trois quatre cinq huit neuf dix "
-    "haben habe wurde zwei drei vier funf sechs sieben acht neun zehn "
-    "abbiamo siamo quattro cinque sette nove dieci temos somos quatro sete oito dez "
-    "hebben heeft twee drie vijf zes zeven negen tien"
-)
+FUNCTION_WORDS = listed("foreign")
+TELLING = listed("telling")
 """Words other than small ones that show the language, numbers among them."""
-ENGLISH = vocabulary(
-    "the a an and is are was to of in on at for with you i we it my your our please this that will "
-    "be have has do not "
-    "me can by from he she they his her there what when where how if or but"
-)
+ENGLISH = listed("english")
 _WORD = re.compile(r"[^\W\d_]+")
 _ELIDED = re.compile(r"\b(?:l|d|j|n|qu|c|s)'(?=[aeiouyhéèêà])", re.I)
 
@@ -231,20 +204,8 @@ def _is_of_other_script(word: str) -> bool:
     return not unicodedata.name(word[0], "").startswith("LATIN")
 
 
-POLITE = vocabulary(
-    "thanks thank thankful grateful hi hello dear sorry apologies apologize regards wishes wish best kind "
-    "warm kindest warmest hope trust well soon great nice good lovely wonderful pleasant fine happy glad "
-    "pleased day week weekend evening morning afternoon luck bother bothering trouble disturb disturbing "
-    "interrupt interrupting email mail message note finds find found doing going everything appreciate "
-    "appreciated lot lots many advance understanding cooperation patience time help support kindness "
-    "attention consideration friendly quick cheers bye goodbye hear hearing looking look forward "
-    "cordially sincerely ahead enjoy rest meet meeting see seeing care bless everyone all guys folks team "
-    "intrusion short notice inconvenience caused convenience earliest delay reply wishing greetings mind"
-)
-CORDIAL = vocabulary(
-    "thanks thank grateful hi hello dear sorry apologies apologize regards wishes wish hope trust cheers bye "
-    "goodbye appreciate appreciated sincerely forward enjoy bless greetings pleased glad happy"
-)
+POLITE = listed("polite")
+CORDIAL = listed("cordial")
 """Every sentence of mere courtesy has one of these."""
 NO_COURTESY = vocabulary("yes no not never yeah okay ok nothing none without")
 """Words that answer or deny something."""
@@ -262,14 +223,5 @@ def is_courtesy(sentence: str) -> bool:
     return not CORDIAL.isdisjoint(words) and POLITE.union(EMPTY).issuperset(words)
 
 
-EMPTY = vocabulary(
-    "a an the this that these those it its of to in on at for with from by as and or but so if then "
-    "than too also i me my mine we us our you your he him his she her they them their be is are was "
-    "were am been do does did have has had will would shall should can could may might let there "
-    "here just very really quite please kindly hi hey hello ok okay oh well yes yeah some any one "
-    "ones about into onto up out off over s t am pm not no which who whom whose what when where how "
-    "why ll ve re d m st nd rd th fwd fw sure definitely actually again only own much such hope lol "
-    "haha yet ever able between nobody nothing never none neither nor nowhere without hardly barely "
-    "scarcely yours ours hers theirs still already"
-)
+EMPTY = listed("empty")
 """Words that say little by themselves."""
