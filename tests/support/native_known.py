@@ -13,7 +13,7 @@ from rig.plugins.llama.core.tokenizer import Tokenizer
 from rig.plugins.llama.formats.derive import MARKER, Probe
 from rig.plugins.llama.formats.detection import Native, native_of
 from rig.plugins.llama.formats.form import NativeFormat
-from rig.plugins.llama.grammar.language import Elements, Grammar
+from rig.plugins.llama.grammar.language import Grammar, NestedTags
 
 SOURCES = {**OWN, **{name: path.read_text(encoding="utf-8") for name, path in REAL.items()}}
 _SILENT = "does not show the calls of earlier messages"
@@ -47,7 +47,7 @@ class Known(NamedTuple):
                 value = list(map(kept, value))
             return "" if value in ([], {}, None) else value
 
-        if not isinstance(self.native.shape.arguments, Elements):
+        if not isinstance(self.native.shape.arguments, NestedTags):
             return list(calls)
         return [Call(call.name, kept(call.arguments) or {}) for call in calls]
 

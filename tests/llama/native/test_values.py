@@ -15,7 +15,7 @@ from rig.plugins.llama.formats.detection import native_of
 from rig.plugins.llama.formats.form import NativeFormat
 from rig.plugins.llama.formats.reader import read_value
 from rig.plugins.llama.formats.salvage import AnswerError
-from rig.plugins.llama.grammar.language import Elements, Tags
+from rig.plugins.llama.grammar.language import NestedTags, Tags
 from rig.plugins.llama.grammar.lark import grammar as lark_of
 
 TEXT_OR_NUMBER = {"anyOf": [{"type": "string"}, {"type": "integer"}]}
@@ -65,10 +65,10 @@ def form(name: str, grammar: GrammarArm) -> tuple[Known, NativeFormat]:
 def test_what_is_written_is_read_as_it_was_and_nothing_is_overlooked(name: str, grammar: GrammarArm) -> None:
     template, native_form = form(name, grammar)
     style = template.native.shape.arguments
-    is_marked = not isinstance(style, Tags | Elements) or (
+    is_marked = not isinstance(style, Tags | NestedTags) or (
         isinstance(style, Tags) and (style.quoted or style.text_open != style.other_open)
     )
-    is_json = not isinstance(style, Elements)
+    is_json = not isinstance(style, NestedTags)
     messages = [
         [Call("look", arguments)]
         for arguments in (*PLAIN, *(NESTED if is_json else ()), *(MARKED if is_marked else ()))

@@ -11,7 +11,7 @@ from rig.core.budget import parse_json
 from rig.core.calls import Call, Json, JsonObject
 from rig.plugins.llama.formats.json_text import DEEPEST, JsonError, read_json_at
 from rig.plugins.llama.formats.shape import AGAIN, HOLES, ID, CallShape
-from rig.plugins.llama.grammar.language import BARE_KEY, CDATA, JSON, KIND, KINDS, Elements, Spelling, Tags
+from rig.plugins.llama.grammar.language import BARE_KEY, CDATA, JSON, KIND, KINDS, NestedTags, Spelling, Tags
 from rig.plugins.llama.grammar.schema import holds_any_names
 from rig.world.schemas import fits
 from rig.world.spec import NAME_CHARACTER, NAME_REGEX
@@ -100,7 +100,7 @@ class CallReader:
     def _arguments(self, tool: str) -> JsonObject:
         style, text, place = self._shape.arguments, self._text, self._place
         try:
-            if isinstance(style, Elements):
+            if isinstance(style, NestedTags):
                 return self._members(style, self._schemas.get(tool, {}))
             if isinstance(style, Tags):
                 return self._tagged(style, self._schemas.get(tool, {}).get("properties", {}))
@@ -119,7 +119,7 @@ class CallReader:
             raise NotRead(f"{tool}: the arguments are no object")
         return value
 
-    def _members(self, style: Elements, schema: JsonObject) -> JsonObject:
+    def _members(self, style: NestedTags, schema: JsonObject) -> JsonObject:
         """Return an object whose members are the elements that begin here; one that is missing is null."""
         properties, members = schema.get("properties", {}), dict[str, Json]()
         opened = re.compile(rf"{re.escape(style.mark)}<([^<>/][^<>]{{0,127}})>")
@@ -134,7 +134,7 @@ class CallReader:
         nulls = dict.fromkeys(name for name in missing if fits(None, properties.get(name, {})))
         return {**members, **nulls}
 
-    def _element(self, style: Elements, name: str, schema: JsonObject) -> Json:
+    def _element(self, style: NestedTags, name: str, schema: JsonObject) -> Json:
         """Return the value of an element that was opened: elements within it, or a text."""
         close = style.closed(name)
         options = [option for option in schema.get("anyOf", [schema]) if option.get("type") != "string"]
@@ -153,7 +153,7 @@ class CallReader:
             raise JsonError(f"{close!r} is missing")
         return value
 
-    def _inside(self, style: Elements, options: Sequence[JsonObject]) -> Json:
+    def _inside(self, style: NestedTags, options: Sequence[JsonObject]) -> Json:
         """Return the list or object of one of these types whose elements begin here, the first that fits."""
         start = self._place
         value: Json = None

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from rig.core import registry
 from rig.core.calls import Call, Json
 from rig.plugins.llama.core.template import ToolCall
-from rig.plugins.llama.grammar.language import JSON, KIND, PYTHON, Elements, Span, Style, Tags
+from rig.plugins.llama.grammar.language import JSON, KIND, PYTHON, NestedTags, Span, Style, Tags
 
 ID, INDEX, ORDINAL, AGAIN = "\ue0f2", "\ue0f3", "\ue0f4", "\ue0f5"
 """Stand for what differs from call to call: an id of letters and digits, the call's number from 0 or from 1,
@@ -240,7 +240,7 @@ MINIMAX_M3 = Preset(
     CallShape(
         f'{_M3}<tool_call>\n{_M3}<invoke name="',
         '">',
-        Elements(_M3),
+        NestedTags(_M3),
         f"{_M3}</invoke>\n{_M3}</tool_call>",
         trigger=f"{_M3}<tool_call>",
         between=f'{_M3}</invoke>\n{_M3}<invoke name="',

@@ -181,7 +181,7 @@ class Tags:
 
 
 @dataclass(frozen=True, slots=True)
-class Elements:
+class NestedTags:
     """Arguments as elements that are named after them, with a `mark` before every tag.
 
     Objects are elements within elements, lists are elements named `item`, and null is left out.
@@ -237,7 +237,7 @@ class RegexText:
     regex: str
 
 
-Style: TypeAlias = Spelling | Tags | Elements
+Style: TypeAlias = Spelling | Tags | NestedTags
 """How the arguments of a call are written."""
 
 
@@ -325,7 +325,7 @@ def spelling_in(style: Style) -> Spelling:
     match style:
         case Tags():
             return style.spelling
-        case Elements():
+        case NestedTags():
             return JSON
     return style
 
@@ -339,7 +339,7 @@ def _markers(pattern: Pattern) -> Iterator[str]:
                 yield from _markers(parts)
             case Arguments(_, Spelling() as spelling):
                 yield spelling.quote
-            case Arguments(_, Elements(mark)):
+            case Arguments(_, NestedTags(mark)):
                 yield mark
             case Arguments(_, Tags() as tags):
                 yield from (tags.before_key, tags.text_open, tags.text_close, *tags.other_open.split(KIND))

@@ -23,9 +23,9 @@ from rig.plugins.llama.grammar.language import (
     KINDS,
     UNSAFE,
     Arguments,
-    Elements,
     Language,
     Maybe,
+    NestedTags,
     Part,
     Pattern,
     Raw,
@@ -342,7 +342,7 @@ class _Writer:
                 return f"({self._pattern(parts)})?"
             case Arguments(schema, Tags() as tags):
                 return self._tagged(schema, tags)
-            case Arguments(schema, Elements() as style):
+            case Arguments(schema, NestedTags() as style):
                 return self._elements(schema, style)
             case Arguments(schema, _):
                 return self.value(schema)
@@ -357,7 +357,7 @@ class _Writer:
         self.add(name, self.ordered(members, name, '""', empty))
         return name
 
-    def _elements(self, schema: JsonObject, style: Elements) -> str:
+    def _elements(self, schema: JsonObject, style: NestedTags) -> str:
         """Return the name of the rule of an object's members, each as an element."""
         name, required = self.fresh("e"), schema.get("required", ())
         members = []
@@ -367,14 +367,14 @@ class _Writer:
         self.add(name, self.ordered(members, name, '""', '""'))
         return name
 
-    def _element(self, key: str, schema: JsonObject, style: Elements) -> str:
+    def _element(self, key: str, schema: JsonObject, style: NestedTags) -> str:
         """Return the name of the rule of an element, with each way to write its value."""
         name = self.fresh("n")
         ways = [self._content(part, style, style.closed(key)) for part in by_type(schema)]
         self.add(name, f"{self.literal(style.opened(key))} ({' | '.join(ways)})")
         return name
 
-    def _content(self, schema: JsonObject, style: Elements, close: str) -> str:
+    def _content(self, schema: JsonObject, style: NestedTags, close: str) -> str:
         """Return the rule of a value and the tag behind it."""
         values, end = values_of(schema), self.literal(close)
         if isinstance((values or [None])[0], str) or schema.get("type") == "string":
@@ -397,7 +397,7 @@ class _Writer:
         # Any text can be read as a value of some type, and so can elements.
         return f"({self.until(close)} | {self._any_element({}, style)}+ {end})"
 
-    def _any_element(self, inner: JsonObject, style: Elements) -> str:
+    def _any_element(self, inner: JsonObject, style: NestedTags) -> str:
         """Return the name of the rule of an element of any name, whose value is of a plain type or any."""
         inner = inner if inner.get("type") in ("boolean", "integer", "number") else {}
         key = f"any {json.dumps(inner)}"
