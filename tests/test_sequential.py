@@ -104,7 +104,7 @@ def test_of_a_whole_suite_the_loss_is_known_even_after_an_order_that_rejects_it(
     assert high < low
     found = test.evidence(suite)
     assert (found.low, found.high) == pytest.approx((5 / 9, 5 / 9))
-    assert found.bounds == "loss is 55.6"
+    assert found.bounds == "55.6 points worse"
 
 
 @pytest.mark.slow

@@ -419,7 +419,7 @@ def test_a_plugin_of_80_lines_has_a_verb_options_a_strategy_and_a_note(call: Cal
     assert len(toy.splitlines()) <= 80
     assert f"```python\n{toy}```" in (TOYS.parents[1] / "docs/how-to/plugins.md").read_text(encoding="utf-8")
     assert re.search(r"Plugins:\n  moods +Say in which mood", call("--help", plugins=plugin))
-    assert re.search(r"Patience:\n  --patience N +Drop an arm", call("run", "--help", plugins=plugin))
+    assert re.search(r"Patience:\n  --patience N +Drop an arm", call("run", "--help-all", plugins=plugin))
     asked = ("run", "bisecting", "counting", "--suite", secrets, "--role", "user=honest", "--json")
     options = ("--patience", 2, "--mood", "calm", "--mood", "wild", "--display", "none")
     plugins = (*plugin, "guessing.py")

@@ -19,11 +19,11 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
 
+from benchmarks.comparing.unclear import DECLARATION, SUCCESS  # noqa: E402
 from benchmarks.published import publish  # noqa: E402
 from rig.compare.compare import _difference  # noqa: E402
 from rig.compare.verdict import VerdictKind, verdict  # noqa: E402
 from rig.core.metrics import TASKS  # noqa: E402
-from rig.plugins.tooltalk.scoring import DECLARATION  # noqa: E402
 from rig.stats import Tallied  # noqa: E402
 from rig.stats.paired import PairedBootstrap, holm  # noqa: E402
 from rig.stats.power import detectable_success_loss  # noqa: E402
@@ -33,9 +33,6 @@ BASE = 0.7
 FLIPS = (0.05, 0.1, 0.2)
 ARMS = (1, 6)
 ALPHA = 0.05
-
-METRIC = DECLARATION.success_metric
-assert METRIC is not None
 
 
 def tallied(right: np.ndarray) -> Tallied:
@@ -52,12 +49,12 @@ def found(flips: float, loss: float, arms: int, suites: int) -> float:
         first = draw.random(CONVERSATIONS) < BASE
         lost, won = (loss + flips / 2) / BASE, flips / 2 / (1 - BASE)
         sides = tallied(first), tallied(first ^ (draw.random(CONVERSATIONS) < np.where(first, lost, won)))
-        difference = _difference(bootstrap, METRIC, *sides, ALPHA, arms, is_success=True)
+        difference = _difference(bootstrap, SUCCESS, sides, DECLARATION, ALPHA, arms)
         difference = replace(difference, p_holm=holm([difference.p, *[1.0] * (arms - 1)])[0])
         gains = sides[1].success - sides[0].success
         flipped = int((gains > 0).sum()), int((gains < 0).sum())
         judged = verdict(
-            METRIC, sides[0].rate(METRIC), difference, CONVERSATIONS, flipped, ALPHA, is_success=True
+            SUCCESS, sides[0].rate(SUCCESS), difference, CONVERSATIONS, flipped, ALPHA, is_success=True
         )
         kinds.append(judged.kind)
     return float(np.mean([kind is VerdictKind.LOSS for kind in kinds]))

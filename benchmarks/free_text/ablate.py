@@ -3,8 +3,8 @@
     python -m benchmarks.free_text.ablate [--every N] [--module NAME ...] [--file PAIRS ...]
 
 A rule is a condition (`if`) in a function of rig.plugins.text.judge or rig.plugins.text.reading. One line is
-printed for each whose absence changes a verdict, and at the end those that change none. What the model read is
-kept, so that only passages that change are read again.
+printed for each whose absence changes a verdict, and at the end those that change none. What the model read
+is kept, so that only passages that change are read again.
 """
 
 import argparse

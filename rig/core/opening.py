@@ -77,7 +77,7 @@ def require_named(
     places = [(option, place) for option, value in values.items() for place in _places(value)]
     for option in models:
         value = values.get(option)
-        places += [(option, name) for name in (value if isinstance(value, list) else [value]) if name]
+        places += [(option, name) for name in (value if isinstance(value, list | tuple) else [value]) if name]
     if hidden := [(option, place) for option, place in places if place not in names and not _is_named(place)]:
         opened = " ".join(dict.fromkeys(f"--open {shlex.quote(place)}" for _, place in hidden))
         what = ", ".join(dict.fromkeys(option for option, _ in hidden))

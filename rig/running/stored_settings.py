@@ -20,7 +20,7 @@ def settings_of(run: StoredRun) -> tuple[Settings, ...]:
     """
     method = methods.get(run.declaration.method)
     stored = stored_config(run)
-    require_named(run, files_named(stored, method))
+    require_files_named(run, files_named(stored, method))
     values = first_values(stored, method)
     varied = [
         {
@@ -36,14 +36,14 @@ def settings_of(run: StoredRun) -> tuple[Settings, ...]:
     ]
     opened = {option.name for option in method.options if option.opens}
     for of_arm in varied:
-        require_named(run, {name: value for name, value in of_arm.items() if name in opened})
+        require_files_named(run, {name: value for name, value in of_arm.items() if name in opened})
     try:
         return tuple(method.settings({**values, **of_arm}) for of_arm in varied)
     except (RigError, ValueError, TypeError, KeyError) as error:
         raise RigError(f"run {run.id}: its settings are damaged: {error}") from error
 
 
-def require_named(run: StoredRun, values: Mapping[str, Any]) -> None:
+def require_files_named(run: StoredRun, values: Mapping[str, Any]) -> None:
     """Raise RigError for files that a run names in these values and the user does not."""
     # What reads texts is loaded though only scores were asked for: not by the name that a stranger chose.
     models = () if opening.was_started_here(run.id, run.settings) else ("reader",)

@@ -335,7 +335,7 @@ def made(place: StepPlace, prediction: Prediction, lengths: Lengths, role: str) 
     """Return a prediction of this role for display: a call, a reply or a failure."""
     form = form_of(prediction)
     if prediction.call is not None:
-        return replace(called(place, prediction.call, lengths), form=form)
+        return replace(shown_call(place, prediction.call, lengths), form=form)
     if prediction.reply is not None:
         return Replied(clip(prediction.reply, lengths.text), role, form)
     kind = prediction.error.value if prediction.error else "error"
@@ -352,7 +352,7 @@ def form_of(prediction: Prediction) -> str:
     return f"{kind} call ({clip(form, 60).line}){taken}"
 
 
-def called(place: StepPlace, call: Call, lengths: Lengths) -> Called:
+def shown_call(place: StepPlace, call: Call, lengths: Lengths) -> Called:
     """Return a call without the session token that the simulator injects. Only objects have `pairs`."""
     own = without_token(call.arguments)
     pairs = own.items() if lengths.by_argument and isinstance(own, dict) else ()

@@ -20,9 +20,9 @@ from rig.show.steps import (
     Said,
     StepView,
     TurnHeading,
-    called,
     ended,
     returned,
+    shown_call,
     step_view,
 )
 from rig.show.texts import clip
@@ -63,7 +63,7 @@ def due_calls(
         place, outcome = StepPlace(turn, number), executed.outcome
         answer = None if outcome == Outcome() else returned(place, outcome, lengths)
         by = (matches or {}).get(CallPlace(turn, number))
-        dues.append(Due(called(place, executed.call, lengths), answer, is_optional(executed), by))
+        dues.append(Due(shown_call(place, executed.call, lengths), answer, is_optional(executed), by))
     return tuple(dues)
 
 
@@ -181,10 +181,10 @@ def end_of(transcript: Transcript) -> Ended | None:
     """Return how a stored conversation ended, None if it has not."""
     if transcript.counts is None:
         return None
-    return ended(transcript.declaration, transcript.counts, errors_of(transcript.turns.values()))
+    return ended(transcript.declaration, transcript.counts, errors_by_kind(transcript.turns.values()))
 
 
-def errors_of(turns: Iterable[PlayedTurn]) -> Counter[str]:
+def errors_by_kind(turns: Iterable[PlayedTurn]) -> Counter[str]:
     """Count the turns that ended in an error, by its kind."""
     return Counter(str(turn.error) for turn in turns if turn.error)
 

@@ -166,7 +166,7 @@ def test_a_run_may_be_looked_at_whenever_one_likes(rig: Rig, store: Path) -> Non
     assert "\nq8: loss of 20 points in this suite excluded, e " in done.out
     assert "\n  50.0 points worse in this suite\n" in done.out[q2:q8]
     assert "\n  10.0 points worse in this suite\n" in done.out[q8:]
-    assert "points in conversations like these" in done.out[q8:]
+    assert "points worse in conversations like these" in done.out[q8:]
     found = rig("compare", "latest", "--sequential", "--json").json
     assert [arm["suite"]["found"] for arm in found["arms"]] == ["shown", "shown"]
     assert [arm["suite"]["needed"] for arm in found["arms"]] == [40, 40]

@@ -180,6 +180,7 @@ def test_words_code_and_other_json_are_no_calls(text: str) -> None:
         ("<toolcall><shell>ls</shell></toolcall>", "<toolcall>"),
         ("[TOOL_CALLS]get", "[TOOL_CALLS]"),
         ('```json\n{"name": "get_wether", "arguments": {}}\n```', "JSON that names no tool"),
+        ('{{"name": "get_wether", "arguments": {"n": 1}}}', "JSON that names no tool"),
         ('{"name": "get_weather", "arguments": {"city": "Os', "JSON"),
         ("The weather is fine.", ""),
         ('{"city": "Oslo", "temperature": 21}', ""),

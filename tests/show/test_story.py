@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import small_talks
 
+from rig.compare.compare import compare
 from rig.core.events import (
     ConversationFinished,
     ConversationStarted,
@@ -17,7 +18,8 @@ from rig.core.events import (
 )
 from rig.core.paths import DEMO
 from rig.methods.scripted import Scripted
-from rig.show.story import Story, errors_of
+from rig.plugins.rescore.reexecute import notes_on
+from rig.show.story import Story, errors_by_kind
 from rig.show.transcript import transcript_text
 from rig.store import Runs, StoredRun, Transcript
 from tui.live.layout import LENGTHS
@@ -33,7 +35,7 @@ def heard(run: StoredRun, where: Where, transcript: Transcript) -> ConversationS
     state = RunState(declaration=run.declaration)
     state.apply_all(events)
     if transcript.counts is not None:
-        errors = dict(errors_of(transcript.turns.values()))
+        errors = dict(errors_by_kind(transcript.turns.values()))
         state.apply(ConversationFinished(where, transcript.counts, {}, Speed(), errors))
     conversation = state.conversation(where)
     conversation.turns = len(transcript.conversation.known_turns)
@@ -89,3 +91,13 @@ def test_every_piece_of_a_story_is_in_its_text(erratic: Path) -> None:
             assert turn.heading.text() in text
             assert all(view.sign.label in text for view in turn.steps)
             assert turn.made == sum(due.by is not None for due in turn.due)
+
+
+def test_the_demo_is_a_run_of_this_version(demo: Path) -> None:
+    with Runs.open(demo) as runs:
+        comparison = compare(runs, ["latest"])
+        run = runs.get("latest")
+        transcript = runs.transcript(run, run.conversations[0], 0, 0)
+    assert len(comparison.arms) == 3
+    # It was not started here, so what it names is checked as that of a stranger's run is.
+    assert notes_on(run, transcript).lines

@@ -1,6 +1,7 @@
 """Templates with what rig finds in them, and what is shown of calls."""
 
 import random
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from native_templates import OWN, REAL
@@ -12,14 +13,13 @@ from rig.plugins.llama.core.tokenizer import Tokenizer
 from rig.plugins.llama.formats.derive import MARKER, Probe
 from rig.plugins.llama.formats.detection import Native, native_of
 from rig.plugins.llama.formats.form import NativeFormat
-from rig.plugins.llama.grammar.language import Grammar
+from rig.plugins.llama.grammar.language import Elements, Grammar
 
 SOURCES = {**OWN, **{name: path.read_text(encoding="utf-8") for name, path in REAL.items()}}
 _SILENT = "does not show the calls of earlier messages"
 UNKNOWN = {
     "llama-cpp-rwkv-world": _SILENT,
     "microsoft-Phi-3.5-mini-instruct": _SILENT,
-    "MiniMax-M3": "shows an argument's name more than once",
 }
 """Public templates that rig makes nothing of, and why: two say nothing of tools."""
 NAMES = sorted(SOURCES.keys() - UNKNOWN)
@@ -36,6 +36,20 @@ class Known(NamedTuple):
         return NativeFormat(
             docs, choices.pop("grammar", "json"), self.template, native=self.native, **choices
         )
+
+    def told(self, calls: Iterable[Call]) -> list[Call]:
+        """What the form tells of calls: elements leave null out of objects, and have one form for nothing."""
+
+        def kept(value: Any) -> Any:
+            if isinstance(value, dict):
+                value = {name: kept(inner) for name, inner in value.items() if inner is not None}
+            elif isinstance(value, list):
+                value = list(map(kept, value))
+            return "" if value in ([], {}, None) else value
+
+        if not isinstance(self.native.shape.arguments, Elements):
+            return list(calls)
+        return [Call(call.name, kept(call.arguments) or {}) for call in calls]
 
     def count(self, source: random.Random) -> int:
         """How many calls a message may have."""

@@ -146,6 +146,7 @@ def faults(each: Known, source: random.Random) -> Iterator[str]:
             read += some
             place = max(place, text.find(f"result{number}{len(read) - 1}x", place))
         expected = [Call(call.name, shape.ordered(call.arguments)) for call in calls]
+        read, expected = each.told(read), each.told(expected)
         if repr(read) != repr(expected):
             yield f"{expected} are read as {read}"
     for kind in ("question", "answer"):

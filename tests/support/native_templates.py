@@ -253,6 +253,21 @@ OWN: dict[str, str] = {
         "{% if add_generation_prompt %}{{ a('message role=\"assistant\"') }}{{ a('think' if thinking else 'response') }}"
         "{% endif %}"
     ),
+    "elements": (
+        "{% macro xml(v) %}{% if v is mapping %}{% for k, x in v.items() if x is not none %}"
+        "]<]minimax[>[<{{ k }}>{{ xml(x) }}]<]minimax[>[</{{ k }}>{% endfor %}{% elif v is iterable and v is not string %}"
+        "{% for x in v %}]<]minimax[>[<item>{{ xml(x) }}]<]minimax[>[</item>{% endfor %}{% elif v is none %}"
+        "{% else %}{{ v if v is string else v | tojson }}{% endif %}{% endmacro %}"
+        + _chatml(
+            "{{ ']<]minimax[>[<tool_call>\n' }}"
+            + _EACH
+            + "]<]minimax[>[<invoke name=\"{{ f.name }}\">{{ xml(f.arguments) }}{{ ']<]minimax[>[</invoke>\n' }}"
+            "{% endfor %}]<]minimax[>[</tool_call>",
+            thinking="{{ '<mm:think>' if thinking_mode == 'enabled' else '</mm:think>' if thinking_mode == 'disabled' }}",
+        )
+        .replace("<think>\n", "<mm:think>")
+        .replace("\n</think>\n\n", "</mm:think>")
+    ),
     "undeclared": _chatml(
         _EACH + '<tool_call>{"name": "{{ f.name }}", "arguments": {{ f.arguments | tojson }}}</tool_call>'
         "{% endfor %}",

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from rig.core.calls import Call
 from rig.plugins.matching import worlds
-from rig.plugins.matching.worlds import diff
 from rig.plugins.tooltalk_tools import TOOLTALK
 from rig.world.rules import ABSENT, Rule
 from rig.world.schemas import check, check_names, schema_faults
@@ -223,11 +222,12 @@ def test_a_long_diff_says_how_much_it_leaves_out() -> None:
     empty, full = Shelf(), Shelf()
     for number in range(60):
         put(full, number, "Emma")
-    found = diff(empty.snapshot(), full.snapshot(), Shelf.tables)
+    simulator = Simulator(Shelf(), Toolbox("shelf", [], new_world=Shelf))
+    found = worlds.diff(simulator, empty.snapshot(), full.snapshot())
     assert (len(found.changes), found.omitted) == (50, 10)
-    short = diff(empty.snapshot(), full.snapshot(), Shelf.tables, 3)
+    short = worlds.diff(simulator, empty.snapshot(), full.snapshot(), 3)
     assert (len(short.changes), short.omitted) == (3, 57)
-    assert diff(full.snapshot(), full.snapshot(), Shelf.tables).as_json() == {"changes": [], "omitted": 0}
+    assert worlds.diff(simulator, full.snapshot(), full.snapshot()).as_json() == {"changes": [], "omitted": 0}
 
 
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=4), st.integers(0, 30))

@@ -11,6 +11,7 @@ from pydantic import Field
 from rig.core.calls import Call, CallPlace
 from rig.core.errors import RigError
 from rig.core.registry import at
+from rig.plugins.matching import worlds
 from rig.plugins.matching.matching import Grader
 from rig.plugins.tooltalk_tools import TOOLTALK
 from rig.scoring import Exact
@@ -41,7 +42,7 @@ def test_its_tools_act_in_its_world(desk: Simulator) -> None:
 def test_what_its_tools_do_is_shown_and_undone(desk: Simulator) -> None:
     before = desk.snapshot()
     respond(desk, "AddNote", text="Buy stamps")
-    [note, drawn] = desk.diff(before, desk.snapshot()).changes
+    [note, drawn] = worlds.diff(desk, before, desk.snapshot()).changes
     assert (note.table, note.key, note.kind) == ("notes", (("note_id", "5bff"),), "added")
     assert drawn.is_bookkeeping
     after = desk.snapshot()

@@ -12,7 +12,7 @@ from rig.plugins.rescore.places import place_of
 from rig.show import signs
 from rig.show.signs import Sign
 from rig.show.steps import Ended, Lengths, StepView, step_view
-from rig.show.story import Story, StoryTurn, end_of, errors_of
+from rig.show.story import Story, StoryTurn, end_of, errors_by_kind
 from rig.store import Runs, StoredRun, Transcript
 from tui.live.layout import LENGTHS, LiveTranscript
 from tui.live.state import ConversationState, ending
@@ -128,7 +128,7 @@ def read_state(store: Path, run: str, where: Where) -> ConversationState:
     record = read_record(store, run, where)
     transcript, story = record.transcript, Story.of(record.transcript, LENGTHS)
     played = [turn for turn in story.turns if turn.is_played]
-    counts, errors = transcript.counts, errors_of(transcript.turns.values())
+    counts, errors = transcript.counts, errors_by_kind(transcript.turns.values())
     views = [view for turn in played for view in turn.steps if view.judged]
     declaration = record.run.declaration
     return ConversationState(

@@ -36,7 +36,7 @@ def __getattr__(name: str) -> Any:
 
 _FAMILIES = (
     *("gpt-oss", "hermes", "smollm2", "llama3", "granite3", "phi4", "functools", "lfm2", "llama4"),
-    *("deepseek-r1", "mistral", "kimi-k3", "gemma"),
+    *("deepseek-r1", "mistral", "kimi-k3", "minimax-m3", "gemma"),
 )
 """Presets, in the order in which a template is compared with them."""
 

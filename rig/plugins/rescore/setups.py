@@ -9,7 +9,7 @@ from rig.core.errors import RigError
 from rig.core.files import files_below
 from rig.methods.base import Method, Setup
 from rig.running.planning import files_named, first_values, stored_config
-from rig.running.stored_settings import require_named
+from rig.running.stored_settings import require_files_named
 from rig.store import StoredRun
 
 
@@ -25,7 +25,7 @@ def setup_of(run: StoredRun, answers: Path | None = None, **changes: Any) -> Set
     if answers is None:
         stored = stored.replace(reader=None)
     files = files_named(stored, method)
-    require_named(run, {name: values for name, values in files.items() if changes.get(name) is None})
+    require_files_named(run, {name: values for name, values in files.items() if changes.get(name) is None})
     return _ready(method, stored, answers, changes)
 
 

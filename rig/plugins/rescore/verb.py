@@ -100,7 +100,7 @@ class ScoredGroup:
         """Add a conversation."""
         from rig.plugins.rescore.reexecute import reexecute
         from rig.show.steps import ended
-        from rig.show.story import errors_of
+        from rig.show.story import errors_by_kind
 
         counts, declaration = scored.score.counts, self.declaration
         self.counts = total((self.counts, counts))
@@ -118,7 +118,7 @@ class ScoredGroup:
                 self.differences.add({**place, **call.as_json()})
         else:
             title = scored.conversation.name + (f" #{scored.repeat + 1}" if scored.repeat else "")
-            sign = ended(declaration, counts, errors_of(scored.turns.values())).sign.label
+            sign = ended(declaration, counts, errors_by_kind(scored.turns.values())).sign.label
             parts_of = (part.brief(counts) or "0" for part in declaration.outcome)
             others = (f"{counts.get(count.name, 0):g}" for count in declaration.other_counts)
             self._rows.append((title, sign, *parts_of, *others))

@@ -48,7 +48,7 @@ def test_what_is_shown_of_a_call_is_read_as_this_call(each: Known, source: rando
     if "Hermes-3" in each.name and "null" in repr(docs):
         return  # its macro goes on for ever
     shown = each.shown(form, calls)
-    assert list(form.read(shown).calls) == calls, shown
+    assert each.told(form.read(shown).calls) == each.told(calls), shown
 
 
 @pytest.mark.slow
@@ -57,7 +57,7 @@ def test_what_is_written_is_read_and_damaged_calls_are_not(each: Known, source: 
     docs, calls = made(each, source)
     form = each.form(docs)
     text = each.native.shape.write(tuple(calls))
-    assert list(form.read(text).calls) == calls
+    assert each.told(form.read(text).calls) == each.told(calls)
     spans = form.spans(calls[0])
     assert each.native.shape.write((calls[0],)) in "".join(span.text for span in spans)
     cut = source.randrange(len(each.native.shape.open) + 1, len(text))
@@ -65,7 +65,7 @@ def test_what_is_written_is_read_and_damaged_calls_are_not(each: Known, source: 
         damaged = form.read(text[:cut])
     except AnswerError:
         return
-    assert list(damaged.calls) == calls[: len(damaged.calls)]
+    assert each.told(damaged.calls) == each.told(calls[: len(damaged.calls)])
 
 
 def accepts(writer: Writer, language: Language, text: str) -> bool:
@@ -115,7 +115,7 @@ def test_the_grammar_accepts_calls_with_variants_and_no_damaged_ones(
     before = f"hm{language.thoughts.close}\n" if language.thoughts else ""
     text = before + shape.write(tuple(calls))
     assert accepts(tiny, language, text), text
-    assert list(form.read(text).calls) == calls
+    assert each.told(form.read(text).calls) == each.told(calls)
     words = f"{before}{shape.lead}Good morning."
     assert accepts(tiny, language, words)
     if not shape.lead:

@@ -15,7 +15,7 @@ from rig.plugins.llama.formats.detection import native_of
 from rig.plugins.llama.formats.form import NativeFormat
 from rig.plugins.llama.formats.reader import read_value
 from rig.plugins.llama.formats.salvage import AnswerError
-from rig.plugins.llama.grammar.language import Tags
+from rig.plugins.llama.grammar.language import Elements, Tags
 from rig.plugins.llama.grammar.lark import grammar as lark_of
 
 TEXT_OR_NUMBER = {"anyOf": [{"type": "string"}, {"type": "integer"}]}
@@ -40,9 +40,11 @@ PLAIN: list[dict[str, Any]] = [
     *({"either": value} for value in (12, 0, "a", " 12", "12 ", "007", "-01.5", "[1]", '"a"')),
     *({"maybe": value} for value in (None, "a", " null")),
     *({"choice": value} for value in (1, True, None)),
-    *({"items": value} for value in ([], ["1", 1, " "])),
-    *({"inside": value} for value in ({}, {"either": "12"}, {"either": 12, "items": ["", " a "]})),
+    *({"items": value} for value in ([], ["a", 1, " "])),
+    *({"inside": value} for value in ({}, {"either": "b"}, {"either": 12, "items": ["", " a "]})),
 ]
+NESTED: list[dict[str, Any]] = [{"items": ["1", 1]}, {"inside": {"either": "12"}}]
+"""Texts like numbers, which are told apart wherever nested values are JSON."""
 MARKED: list[dict[str, Any]] = [
     {"either": "12"},
     {"either": "true"},
@@ -63,16 +65,22 @@ def form(name: str, grammar: GrammarArm) -> tuple[Known, NativeFormat]:
 def test_what_is_written_is_read_as_it_was_and_nothing_is_overlooked(name: str, grammar: GrammarArm) -> None:
     template, native_form = form(name, grammar)
     style = template.native.shape.arguments
-    is_marked = not isinstance(style, Tags) or style.quoted or style.text_open != style.other_open
-    messages = [[Call("look", arguments)] for arguments in (*PLAIN, *(MARKED if is_marked else ()))]
+    is_marked = not isinstance(style, Tags | Elements) or (
+        isinstance(style, Tags) and (style.quoted or style.text_open != style.other_open)
+    )
+    is_json = not isinstance(style, Elements)
+    messages = [
+        [Call("look", arguments)]
+        for arguments in (*PLAIN, *(NESTED if is_json else ()), *(MARKED if is_marked else ()))
+    ]
     messages.append([Call("log_out", {})])
     if template.native.shape.between:
         messages.append([Call("log_out", {}), Call("look", {"text": " a "}), Call("log_out", {})])
     for calls in messages:
         text = template.native.shape.write(tuple(calls))
         reading = native_form.read(text)
-        assert (list(reading.calls), reading.salvage) == (calls, ""), text
-        assert repr([call.arguments for call in reading.calls]) == repr([call.arguments for call in calls])
+        assert reading.salvage == "", text
+        assert repr(template.told(reading.calls)) == repr(template.told(calls)), text
 
 
 @pytest.mark.parametrize(

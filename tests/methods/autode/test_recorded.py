@@ -14,7 +14,7 @@ from rig.plugins.autode.talk import AutoDeSettings, Mode, Talk
 from rig.plugins.papers import autode as recorded
 from rig.plugins.papers.autode import PAPER as FILES
 from rig.plugins.papers.autode import turns
-from rig.plugins.ranking.leaderboard import published
+from rig.plugins.ranking.tables import published
 from rig.plugins.rescore.stored import import_run
 from rig.store import Runs
 

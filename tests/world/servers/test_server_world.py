@@ -274,7 +274,7 @@ def test_a_vandal_leaks_nothing_into_the_next_turn(play: Play, calls: int) -> No
     for world in (simulator, other):
         assert does(world, "read", path="/state/data/a.txt") == "hello\n"
         assert does(world, "count") == "2"
-        assert world.compare(start, world.snapshot()).lines == ()
+        assert worlds.compare(world, start, world.snapshot()).lines == ()
         files = sorted(path.name for path in (place(world) / "state").rglob("*"))
         assert files == ["a.txt", "data"]
 

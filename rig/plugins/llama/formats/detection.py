@@ -26,7 +26,7 @@ from rig.plugins.llama.formats.probe import (
     without_thoughts,
 )
 from rig.plugins.llama.formats.shape import HOLES, NONE, CallShape, Kept, Preset, Thinking, preset_for
-from rig.plugins.llama.grammar.language import Thoughts
+from rig.plugins.llama.grammar.language import Elements, Thoughts
 
 _KEYS = ("reasoning_content", "thinking", "reasoning", "tool_plan")
 _MARKS = (
@@ -290,6 +290,11 @@ def with_template(native: Native, probe: Probe) -> Native:
         faults.append("the template ignores declarations of tools; rig declares them in the system prompt")
     if text is None and not native.faults and native.shows_calls:
         faults.append("the template does not show earlier calls; rig writes them as their family does")
+    if isinstance(native.shape.arguments, Elements):
+        faults.append(
+            "its form leaves null out, and writes empty texts, lists and objects alike; declared types tell"
+            " them apart"
+        )
     shows_calls = native.shows_calls and text is not None
     thinking = native.thinking if native.thinking.known else find_thinking(probe)
     beside = _words_beside(probe, thinking.key) if shows_calls else "yes"

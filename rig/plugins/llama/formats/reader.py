@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any
@@ -11,7 +11,7 @@ from rig.core.budget import parse_json
 from rig.core.calls import Call, Json, JsonObject
 from rig.plugins.llama.formats.json_text import DEEPEST, JsonError, read_json_at
 from rig.plugins.llama.formats.shape import AGAIN, HOLES, ID, CallShape
-from rig.plugins.llama.grammar.language import BARE_KEY, CDATA, KIND, KINDS, Spelling, Tags
+from rig.plugins.llama.grammar.language import BARE_KEY, CDATA, JSON, KIND, KINDS, Elements, Spelling, Tags
 from rig.plugins.llama.grammar.schema import holds_any_names
 from rig.world.schemas import fits
 from rig.world.spec import NAME_CHARACTER, NAME_REGEX
@@ -100,6 +100,8 @@ class CallReader:
     def _arguments(self, tool: str) -> JsonObject:
         style, text, place = self._shape.arguments, self._text, self._place
         try:
+            if isinstance(style, Elements):
+                return self._members(style, self._schemas.get(tool, {}))
             if isinstance(style, Tags):
                 return self._tagged(style, self._schemas.get(tool, {}).get("properties", {}))
             if style.is_json:
@@ -115,6 +117,58 @@ class CallReader:
                 self.notes.append("arguments as text")
         if not isinstance(value, dict):
             raise NotRead(f"{tool}: the arguments are no object")
+        return value
+
+    def _members(self, style: Elements, schema: JsonObject) -> JsonObject:
+        """Return an object whose members are the elements that begin here; one that is missing is null."""
+        properties, members = schema.get("properties", {}), dict[str, Json]()
+        opened = re.compile(rf"{re.escape(style.mark)}<([^<>/][^<>]{{0,127}})>")
+        while match := opened.match(self._text, self._place):
+            name = match[1]
+            if name in members:
+                raise JsonError("a name comes twice")
+            self._place = match.end()
+            inner = properties.get(name, schema.get("additionalProperties"))
+            members[name] = self._element(style, name, inner if isinstance(inner, dict) else {})
+        missing = [name for name in schema.get("required", ()) if name not in members]
+        nulls = dict.fromkeys(name for name in missing if fits(None, properties.get(name, {})))
+        return {**members, **nulls}
+
+    def _element(self, style: Elements, name: str, schema: JsonObject) -> Json:
+        """Return the value of an element that was opened: elements within it, or a text."""
+        close = style.closed(name)
+        options = [option for option in schema.get("anyOf", [schema]) if option.get("type") != "string"]
+        opened = re.compile(re.escape(style.mark) + "<[^/]")
+        if options and opened.match(self._text, self._place):
+            value = self._inside(style, [option for option in options if option.get("type") != "null"])
+        else:
+            end = self._text.find(close, self._place)
+            if end < 0:
+                raise JsonError(f"{close!r} is missing")
+            raw, self._place = self._text[self._place : end], end
+            empty: list[Json] = ["", [], {}, None]
+            fitting = (each for each in empty if not raw and fits(each, schema))
+            value = next(fitting, cast(raw, schema, JSON))
+        if not self._take(close):
+            raise JsonError(f"{close!r} is missing")
+        return value
+
+    def _inside(self, style: Elements, options: Sequence[JsonObject]) -> Json:
+        """Return the list or object of one of these types whose elements begin here, the first that fits."""
+        start = self._place
+        value: Json = None
+        for option in options:
+            self._place = start
+            has_items = self._text.startswith(style.opened("item"), start)
+            if option.get("type", "array" if has_items else "object") != "array":
+                value = self._members(style, option)
+            else:
+                items: list[Json] = []
+                while self._take(style.opened("item")):
+                    items.append(self._element(style, "item", option.get("items", {})))
+                value = items
+            if fits(value, option):
+                break
         return value
 
     def _tagged(self, tags: Tags, properties: JsonObject) -> JsonObject:

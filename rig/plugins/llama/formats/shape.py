@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from rig.core import registry
 from rig.core.calls import Call, Json
 from rig.plugins.llama.core.template import ToolCall
-from rig.plugins.llama.grammar.language import JSON, KIND, PYTHON, Span, Spelling, Tags
+from rig.plugins.llama.grammar.language import JSON, KIND, PYTHON, Elements, Span, Style, Tags
 
 ID, INDEX, ORDINAL, AGAIN = "\ue0f2", "\ue0f3", "\ue0f4", "\ue0f5"
 """Stand for what differs from call to call: an id of letters and digits, the call's number from 0 or from 1,
@@ -26,17 +26,17 @@ HOLES = re.compile(f"[{ID}{INDEX}{ORDINAL}{AGAIN}]")
 class CallShape:
     """How calls are written: `open` NAME `after_name` ARGUMENTS, `between` and the next, then `close`.
 
-    `arguments` are JSON of a spelling, or tags. `open`, `after_name`, `between` and `close` can hold an id or
-    a number (`ID`, `INDEX`, `ORDINAL`), and `after_name` the name (`AGAIN`). `trigger` is the part of `open`
-    by which calls are recognised among words; with a `lead`, the prompt ends with the trigger already, a call
-    may come at once, and words begin with the lead; after them, `open` follows the trigger. Without `between`
-    there is one call at most. Any of `also_after_name` may replace `after_name`, and `also_after` may follow
-    the arguments. `sorts` says whether arguments are sorted by name.
+    `arguments` are JSON of a spelling, tags, or elements. `open`, `after_name`, `between` and `close` can
+    hold an id or a number (`ID`, `INDEX`, `ORDINAL`), and `after_name` the name (`AGAIN`). `trigger` is the
+    part of `open` by which calls are recognised among words; with a `lead`, the prompt ends with the trigger
+    already, a call may come at once, and words begin with the lead; after them, `open` follows the trigger.
+    Without `between` there is one call at most. Any of `also_after_name` may replace `after_name`, and
+    `also_after` may follow the arguments. `sorts` says whether arguments are sorted by name.
     """
 
     open: str
     after_name: str
-    arguments: Spelling | Tags
+    arguments: Style
     close: str
     trigger: str
     between: str = ""
@@ -233,6 +233,28 @@ KIMI_K3 = Preset(
         off={"thinking": False},
     ),
     words=("<|open|>response<|sep|>", "<|close|>response<|sep|><|close|>message<|sep|>"),
+)
+_M3 = "]<]minimax[>["
+MINIMAX_M3 = Preset(
+    "minimax-m3",
+    CallShape(
+        f'{_M3}<tool_call>\n{_M3}<invoke name="',
+        '">',
+        Elements(_M3),
+        f"{_M3}</invoke>\n{_M3}</tool_call>",
+        trigger=f"{_M3}<tool_call>",
+        between=f'{_M3}</invoke>\n{_M3}<invoke name="',
+    ),
+    ((_M3, "<mm:think>"),),
+    always=True,
+    thinking=Thinking(
+        "<mm:think>",
+        "</mm:think>",
+        "reasoning_content",
+        "always",
+        on={"thinking_mode": "enabled"},
+        off={"thinking_mode": "disabled"},
+    ),
 )
 GEMMA = Preset("gemma", _LLAMA, (("<start_of_turn>", "<end_of_turn>"),))
 

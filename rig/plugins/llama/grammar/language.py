@@ -181,6 +181,49 @@ class Tags:
 
 
 @dataclass(frozen=True, slots=True)
+class Elements:
+    """Arguments as elements that are named after them, with a `mark` before every tag.
+
+    Objects are elements within elements, lists are elements named `item`, and null is left out.
+    """
+
+    mark: str
+
+    def write(self, value: Json) -> str:
+        """Return a value as text."""
+        match value:
+            case None:
+                return ""
+            case str():
+                return value
+            case dict():
+                members = ((name, member) for name, member in value.items() if member is not None)
+                return "".join(self._element(name, member) for name, member in members)
+            case list():
+                return "".join(self._element("item", item) for item in value)
+        return json.dumps(value)
+
+    def _element(self, name: str, value: Json) -> str:
+        return f"{self.opened(name)}{self.write(value)}{self.closed(name)}"
+
+    def opened(self, name: str) -> str:
+        """Return the tag that opens an element."""
+        return f"{self.mark}<{name}>"
+
+    def closed(self, name: str) -> str:
+        """Return the tag that closes an element."""
+        return f"{self.mark}</{name}>"
+
+    def parts(self, arguments: JsonObject) -> Iterator[Span]:
+        """Yield the arguments of a call piece by piece."""
+        for name, value in arguments.items():
+            if value is not None:
+                yield Span(self.opened(name), "parameter")
+                yield Span(self.write(value), "value")
+                yield Span(self.closed(name), "parameter")
+
+
+@dataclass(frozen=True, slots=True)
 class Raw:
     """Any text that ends with the first `until`, which is part of it."""
 
@@ -194,12 +237,16 @@ class RegexText:
     regex: str
 
 
+Style: TypeAlias = Spelling | Tags | Elements
+"""How the arguments of a call are written."""
+
+
 @dataclass(frozen=True, slots=True)
 class Arguments:
     """A call's arguments: an object that satisfies a narrowed schema, written in a style."""
 
     schema: JsonObject
-    style: Spelling | Tags
+    style: "Style"
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,9 +320,14 @@ def spelling_of(language: Language) -> Spelling:
     return spelling_in(next(styles, JSON))
 
 
-def spelling_in(style: Spelling | Tags) -> Spelling:
+def spelling_in(style: Style) -> Spelling:
     """Return how values are spelled in arguments of a style."""
-    return style.spelling if isinstance(style, Tags) else style
+    match style:
+        case Tags():
+            return style.spelling
+        case Elements():
+            return JSON
+    return style
 
 
 def _markers(pattern: Pattern) -> Iterator[str]:
@@ -287,6 +339,8 @@ def _markers(pattern: Pattern) -> Iterator[str]:
                 yield from _markers(parts)
             case Arguments(_, Spelling() as spelling):
                 yield spelling.quote
+            case Arguments(_, Elements(mark)):
+                yield mark
             case Arguments(_, Tags() as tags):
                 yield from (tags.before_key, tags.text_open, tags.text_close, *tags.other_open.split(KIND))
                 yield from (tags.other_close, tags.join, tags.empty, tags.spelling.quote)

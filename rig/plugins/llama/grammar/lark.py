@@ -23,6 +23,7 @@ from rig.plugins.llama.grammar.language import (
     KINDS,
     UNSAFE,
     Arguments,
+    Elements,
     Language,
     Maybe,
     Part,
@@ -50,6 +51,7 @@ from rig.plugins.llama.grammar.patterns import (
     values_of,
     word,
 )
+from rig.world.schemas import fits
 
 _BARE_NAME = "[A-Za-z0-9_.-]{1,200}"
 """A name without quotes, in an object whose names are not declared."""
@@ -340,6 +342,8 @@ class _Writer:
                 return f"({self._pattern(parts)})?"
             case Arguments(schema, Tags() as tags):
                 return self._tagged(schema, tags)
+            case Arguments(schema, Elements() as style):
+                return self._elements(schema, style)
             case Arguments(schema, _):
                 return self.value(schema)
         return self.value(part)
@@ -351,6 +355,67 @@ class _Writer:
         required = schema.get("required", ())
         members = [_Property(key, '""', later, rule, key in required) for key, rule in arguments.items()]
         self.add(name, self.ordered(members, name, '""', empty))
+        return name
+
+    def _elements(self, schema: JsonObject, style: Elements) -> str:
+        """Return the name of the rule of an object's members, each as an element."""
+        name, required = self.fresh("e"), schema.get("required", ())
+        members = []
+        for key, inner in schema["properties"].items():
+            is_required = key in required and not fits(None, inner)
+            members.append(_Property(key, '""', '""', self._element(key, inner, style), is_required))
+        self.add(name, self.ordered(members, name, '""', '""'))
+        return name
+
+    def _element(self, key: str, schema: JsonObject, style: Elements) -> str:
+        """Return the name of the rule of an element, with each way to write its value."""
+        name = self.fresh("n")
+        ways = [self._content(part, style, style.closed(key)) for part in by_type(schema)]
+        self.add(name, f"{self.literal(style.opened(key))} ({' | '.join(ways)})")
+        return name
+
+    def _content(self, schema: JsonObject, style: Elements, close: str) -> str:
+        """Return the rule of a value and the tag behind it."""
+        values, end = values_of(schema), self.literal(close)
+        if isinstance((values or [None])[0], str) or schema.get("type") == "string":
+            return self.raw(schema, close)
+        match schema:
+            case {"type": "object", "additionalProperties": dict(inner)}:
+                return f"({self._any_element(inner, style)})* {end}"
+            case {"type": "object"}:
+                return f"{self._elements(schema, style)} {end}"
+            case {"type": "array", "items": items}:
+                low, high = schema.get("minItems", 0), schema.get("maxItems", "")
+                return f"{self._element('item', items, style)}{{{low},{high}}} {end}"
+            case {"type": "null"}:
+                return end
+            case {"type": "boolean" | "integer" | "number"}:
+                return f"{self.value(schema)} {end}"
+        if values:
+            texts = (self.literal(style.write(value)) if value is not None else '""' for value in values)
+            return f"({' | '.join(texts)}) {end}"
+        # Any text can be read as a value of some type, and so can elements.
+        return f"({self.until(close)} | {self._any_element({}, style)}+ {end})"
+
+    def _any_element(self, inner: JsonObject, style: Elements) -> str:
+        """Return the name of the rule of an element of any name, whose value is of a plain type or any."""
+        inner = inner if inner.get("type") in ("boolean", "integer", "number") else {}
+        key = f"any {json.dumps(inner)}"
+        if key in self._names:
+            return self._names[key]
+        name = self._names[key] = f"any_{len(self._names)}"
+        mark, tag = in_regex(style.mark), f"{_BARE_NAME}>"
+        if style.mark in self._specials:
+            token = self.literal(style.mark)
+            opened, closed = f"{token} /<{tag}/", f"{token} /<\\/{tag}/"
+            text = f"ANY? {closed}"
+        else:  # mark and tag are one lexeme, since the tag that closes begins alike
+            opened, closed = f"/{mark}<{tag}/", f"/{mark}<\\/{tag}/"
+            text = self.fresh("TEXT")
+            self.add(text, f"/(?s:.*){mark}<\\/{tag}/ & ~/(?s:.*){mark}(?s:.*){mark}(?s:.*)/")
+        value = text if not inner else f"({self.value(inner)}) {closed}"
+        nested = "" if inner else f" | {name}+ {closed}"
+        self.add(name, f"{opened} ({value}{nested})")
         return name
 
     def _argument(self, key: str, schema: JsonObject, tags: Tags) -> str:

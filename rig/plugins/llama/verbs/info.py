@@ -20,7 +20,7 @@ from rig.plugins.llama.formats.detection import Native, Unsupported, native_of
 from rig.plugins.llama.formats.form import NativeFormat
 from rig.plugins.llama.formats.probe import find_variables
 from rig.plugins.llama.formats.shape import AGAIN, ID, INDEX, ORDINAL
-from rig.plugins.llama.grammar.language import Tags
+from rig.plugins.llama.grammar.language import Elements, Tags
 from rig.show.texts import file_size, millions
 
 _FIT_HEADER = ("ON", "LAYERS", "WEIGHTS", "KV CACHE", "STATE", "WORKING", "OTHER", "ALL", "FREE", "MARGIN")
@@ -275,6 +275,8 @@ def variable_lines(template: ChatTemplate) -> list[str]:
 
 def _arguments(native: Native) -> str:
     style = native.shape.arguments
+    if isinstance(style, Elements):
+        return f"one by one, each as {_shown(style.write({'PARAMETER': 'TEXT'}))}"
     if not isinstance(style, Tags):
         return "one JSON object" if style.is_json else "one object in a spelling of its own"
     if style.quoted:

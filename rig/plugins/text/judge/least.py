@@ -111,8 +111,6 @@ def _is_one_word(kind: Text, first: str, second: str) -> bool:
         return True
     if words == {"a", "one"}:
         return True
-    if _is_short(*sorted(words, key=len)):
-        return True
     ones, others = read_text(first).atoms, read_text(second).atoms
     if not (ones or others):  # although, though
         return canonical(first)[0].casefold() == canonical(second)[0].casefold()
@@ -127,11 +125,6 @@ def _is_reworded(one: str, other: str) -> bool:
     families = {atom.family for atom in first + second}
     is_other = families <= {"place"} or families == {"copula", "modal"}
     return not is_other or [atom.key for atom in first] == [atom.key for atom in second]
-
-
-def _is_short(short: str, long: str) -> bool:
-    """Return whether one is a short form of the other: w for with, u for you."""
-    return len(short) == 1 and short not in ("a", "i") and short in long
 
 
 def _says_the_same(one: Atom, other: Atom) -> bool:

@@ -111,7 +111,7 @@ def stem(word: str) -> str:
     else:
         base = word.removesuffix("ly")
         word = base if len(base) > 3 else word
-    return _ended(_american(table.get(word, word)))
+    return _ended(table.get(word, word))
 
 
 @lru_cache(20_000)
@@ -140,16 +140,6 @@ def _base(word: str) -> str:
         return word[:-1]
     short = len(word) == 3 and word[0] not in VOWELS and word[1] in VOWELS and word[2] not in VOWELS + "wxy"
     return word + "e" if short else word
-
-
-def _american(word: str) -> str:
-    if word.endswith("our") and len(word) > 5:
-        return word[:-3] + "or"
-    if word.endswith(("ise", "yse")) and len(word) > 6:
-        return word[:-2] + "ze"
-    if word.endswith("is") and len(word) > 6:
-        return word[:-1] + "z"
-    return word
 
 
 def _ended(word: str) -> str:
