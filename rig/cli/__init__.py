@@ -15,7 +15,7 @@ from rig.cli.verbs import HELP_NAMES, Verb, Verbs
 from rig.config.files import set_own_places
 from rig.core import opening, progress, registry
 from rig.core.errors import RigError, RigWarning
-from rig.show import signs
+from rig.show import is_terminal, signs
 
 VERBS = {
     "run": Verb("rig.cli.run", "Evaluate one or more models.", "Play"),
@@ -32,12 +32,20 @@ GROUPS = ("Play", "Results", "Models, tools and conversations", "This machine")
 
 _INTACT = "what was stored is intact; `rig run --resume RUN` continues a run that this interrupted"
 
+ALONE = "start"
+"""The verb, if it is registered, that `rig` without a verb stands for in a terminal."""
+
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells have it."""
 
 
 class _Rig(Verbs):
     """rig's own verbs, which are found without loading plugins, and those that are registered."""
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        is_attended = all(is_terminal(stream) for stream in (sys.stdin, sys.stdout, sys.stderr))
+        alone = [ALONE] if not args and is_attended and ALONE in self._registered(context) else args
+        return super().parse_args(context, alone)
 
     def list_commands(self, context: click.Context) -> list[str]:
         return [name for names in self._grouped(context).values() for name in names]

@@ -21,7 +21,7 @@ from rig.plugins.llama.files.registry import load_registry
 
 Rig = Callable[..., Any]
 
-FINGERPRINT = {
+FINGERPRINT: dict[str, Any] = {
     "model.engine": "llama.cpp",
     "model.file": "a b-q4.gguf",
     "model.file_sha256": "ab" * 32,

@@ -123,7 +123,7 @@ def ollama(served: Served) -> Program:
     if served.adapter and tested.adapter_scale == 1:
         lines.append(f"ADAPTER {served.adapter}")
     layers = 999 if tested.n_gpu_layers < 0 else tested.n_gpu_layers  # more than there are: all
-    parameters = {"num_ctx": tested.n_ctx, "num_batch": tested.n_batch, "num_gpu": layers}
+    parameters: dict[str, object] = {"num_ctx": tested.n_ctx, "num_batch": tested.n_batch, "num_gpu": layers}
     parameters |= {"num_thread": tested.n_threads}
     parameters |= {_OLLAMA[name]: value for name, value in values.items() if name in _OLLAMA}
     lines += [f"PARAMETER {name} {value}" for name, value in parameters.items()]
