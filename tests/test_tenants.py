@@ -358,7 +358,7 @@ def test_a_display_listens_to_a_run_and_to_what_is_stored_of_it(call: Call, secr
     assert ran.startswith(f"{12 * '.'} 12 conversations\n")
     assert "is stored in" in ran
     assert call("watch", "latest", "--display", "dots", plugins=("dots.py",)).startswith(f"{12 * '.'} 12")
-    assert "[auto|tui|plain|log|notebook|none|dots]" in call("run", "--help", plugins=("dots.py",))
+    assert "[auto|tui|plain|log|notebook|none|dots]" in call("run", "--help-all", plugins=("dots.py",))
     fault = call(*asked, plugins=("guessing.py",), code=2)
     assert "'dots' is not one of 'auto', 'tui', 'plain', 'log', 'notebook', 'none'" in fault
     compared = call("compare", "latest", plugins=("guessing.py", "dots.py"))
