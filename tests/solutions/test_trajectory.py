@@ -2,18 +2,21 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from searches import GIVE_UP, Answer, astray, calls_in, finish, searched
 from tool_answers import given_up, solution
 
+from rig.core.errors import RigError
 from rig.core.models import Prediction, Request
 from rig.methods.scripted import called, replied
 from rig.plugins.papers.toolbench.method import load
 from rig.plugins.papers.toolbench.raw import convert, raw_of
 from rig.plugins.solutions.rules import Shape
-from rig.plugins.solutions.solution import Solution
+from rig.plugins.solutions.solution import Solution, chain_of, tool_node
 
 Rig = Callable[..., Any]
 
@@ -24,6 +27,14 @@ def test_a_solution_as_a_raw_answer_is_converted_to_the_same() -> None:
     lost = again(given_up())
     assert (lost.final_answer, lost.is_finished) == ("", True)
     assert again(solution(None)).details == solution(None).details
+
+
+@pytest.mark.parametrize("steps", [300, 5_000])
+def test_an_answer_of_too_many_steps_for_a_file_is_one_line(steps: int) -> None:
+    made = replace(solution(), details=chain_of([tool_node("a", "{}", "")] * steps))
+    with pytest.raises(RigError, match="more than 248 steps"):
+        made.as_json()
+    json.dumps(replace(made, details=chain_of([tool_node("a", "{}", "")] * 248)).as_json())
 
 
 def again(made: Solution, shape: Shape = "seeded") -> Solution:

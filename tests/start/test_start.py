@@ -292,7 +292,7 @@ def test_an_empty_machine_says_what_to_do(home: Path) -> None:
 def test_rig_alone_in_a_terminal_runs_what_is_picked(terminal: Terminal, tmp_path: Path, tiny: bytes) -> None:
     put(tmp_path / "m-Q8_0.gguf", tiny)
     terminal.type(f"HOME={tmp_path} RIG_MODELS={tmp_path}/none {sys.executable} -m rig")
-    terminal.wait("m-Q8_0", "32.0 bits", "space picks")
+    terminal.wait("[ ] Q8_0", "32.0 bits", "space picks")
     terminal.press("Space")
     terminal.wait("rig run m-Q8_0.gguf")
     terminal.press("Enter")

@@ -15,8 +15,9 @@ from itertools import dropwhile
 from math import log
 from typing import Literal, NamedTuple, TypeAlias
 
-from rig.core.budget import parse_json
+from rig.core.budget import DEEPEST, parse_json
 from rig.core.calls import ExecutedCall, Json, JsonObject
+from rig.core.errors import RigError
 from rig.core.models import ToolDoc
 from rig.core.tasks import PlayedTurn, SearchPath, Step, Task
 
@@ -31,6 +32,9 @@ LONGEST_REPR = 1_000_000
 
 _STRING = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
 _ITEMS = re.compile(rf"(?:(?<=^\{{)|(?<=, ))'(?:name|arguments|response)': {_STRING}(?=[,}}])", re.DOTALL)
+
+_ABOVE = 4
+"""The levels of a file of converted answers above the first step."""
 
 Final: TypeAlias = Literal["answer", "give_up", "none"]
 
@@ -76,9 +80,18 @@ class Node:
             yield node
             waiting.extend(reversed(node.next))
 
-    def as_json(self) -> JsonObject:
-        """Return the node as upstream's files have it."""
-        return {"role": self.role, "message": self.message, "next": [child.as_json() for child in self.next]}
+    def as_json(self, levels: int = DEEPEST - _ABOVE) -> JsonObject:
+        """Return the node as upstream's files have it, each step within the one before.
+
+        Raises RigError for more steps than fit into as many levels of lists and objects.
+        """
+        if levels < 2:
+            raise RigError(
+                f"an answer has more than {(DEEPEST - _ABOVE) // 2} steps; a file of converted answers has"
+                f" each within the one before, and {DEEPEST} levels at most"
+            )
+        following = [child.as_json(levels - 2) for child in self.next]
+        return {"role": self.role, "message": self.message, "next": following}
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,8 @@ class StartScreen(RigScreen[None]):
         super().__init__()
         self.rows: list[FoundFile | str] = []
         """The files, each model's below its name."""
+        self.labels: dict[Path, str] = {}
+        """What tells the files of a model apart."""
         self.headers: dict[Path, Header] = {}
         self.picked: set[Path] = set()
         self.here = 0
@@ -103,6 +105,9 @@ class StartScreen(RigScreen[None]):
         self.rows = []
         for name, files in groups:
             self.rows += (name, *files)
+            for file in files:
+                own = file.name[len(name) :] if file.name.lower().startswith(name.lower()) else ""
+                self.labels[file.path] = inert_line(own.lstrip("-._ ") or file.name)
         self.tools, self.remark, self.suites = tools, remark, sizes
         self.is_found = True
         self.show_state()
@@ -203,8 +208,8 @@ class StartScreen(RigScreen[None]):
             return pad([cursor, (inert_line(row), Tint.TITLE)], width)
         header = self.headers.get(row.path)
         mark = ("[x] ", Tint.SUCCESS) if row.path in self.picked else ("[ ] ", Tint.MUTED)
-        room = max(min(width - 59, 44), 16)
-        name = middle(inert_line(row.name), room)
+        room = min(max(map(len, self.labels.values())), max(width - 64, 12))
+        name = middle(self.labels[row.path], room)
         line: list[Span] = [
             cursor,
             mark,
