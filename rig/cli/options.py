@@ -158,7 +158,7 @@ def click_option(told: Option, *, single: bool = False, **changes: Any) -> click
         no = f"--{told.off or f'no-{told.name}'.replace('_', '-')}"
         flag = f"{flag}/{no}" if told.default else flag
         shown = told.flag.removeprefix("--") if told.default and not single else ""
-    elif told.commas or told.kind in (int, float):
+    elif told.commas or told.kind in (int, float) or (told.values and not single):
         own = replace(told, values=None) if single else told
         metavar = metavar or "|".join(["N" if told.kind is int else "X", *(own.values or ())])
         parts["type"] = OptionType(own)

@@ -83,6 +83,11 @@ _GROUPS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
         ("model.chat_roles", "model.chat_template_sha256", "model.native_format", *_PLANNED),
     ),
     (
+        "chat template",
+        ("model.chat_template_sha256",),
+        ("model.chat_roles", "model.prompt_format", *_OF_FORMAT, "model.salvage_rules", *_PLANNED),
+    ),
+    (
         "format",
         ("model.prompt_format",),
         (*_OF_FORMAT, "model.salvage_rules", "model.chat_roles", "model.chat_template_sha256"),
@@ -112,6 +117,9 @@ _ASKED = {
     "model.n_seq": "parallel",
     "model.flash_attention": "flash_attention",
     "model.chat_template_sha256": "chat_template",
+    "model.prompt_format": "format",
+    "model.thinking": "thinking",
+    "model.tool_choice": "tool_choice",
 }
 """Settings that follow from the model unless an option of the run sets them, with that option."""
 
@@ -144,8 +152,15 @@ def factors(baseline: ArmSettings, arm: ArmSettings) -> tuple[Factor, ...]:
                 name
                 for name, option in _ASKED.items()
                 if baseline.options.get(option) != arm.options.get(option)
+                # Several values, each for some of the arms.
+                or isinstance(arm.options.get(option), list)
             }
-            mine = [name for name in (*makers, *followers) if name in names and name not in told]
+            mine = [
+                name
+                for name in (*makers, *followers)
+                # A form that has no such setting has none to be asked for.
+                if name in names and (name in makers or name not in told or not (name in was and name in now))
+            ]
         grouped.append(_factor(factor, mine, was, now))
         names = [name for name in names if name not in mine]
     # The hash of a group of settings follows from which of them there are.

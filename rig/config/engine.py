@@ -17,6 +17,9 @@ from rig.core.meters import available_cores
 AUTO = 0
 """The value of `n_ctx` that stands for what the conversations need."""
 
+OWN_TEMPLATE = "own"
+"""The value of `chat_template` that stands for the model's own."""
+
 ToolChoice: TypeAlias = Literal["auto", "required", "none"]
 """Whether a model may, must or must not call tools."""
 GrammarArm: TypeAlias = Literal["json", "strict", "none"]
@@ -265,7 +268,11 @@ class EngineOptions:
     chat_template: Path | None = prompt_option(
         None,
         "Use this Jinja2 file instead of the model's own chat template.",
+        metavar="FILE|own",
+        values={OWN_TEMPLATE: None},
+        several=True,
         opens=True,
+        key="chat_template_sha256",
         verbs="judge screen bench",
     )
     grammar: GrammarArm = generation_option(

@@ -49,7 +49,7 @@ class RunKeywords(TypedDict, total=False):
     leaked: Literal["lenient", "strict"] | Sequence[Literal["lenient", "strict"]] | None
     thinking: Literal["auto", "on", "off"] | Sequence[Literal["auto", "on", "off"]]
     template_set: str | Sequence[str] | None
-    chat_template: str | Path | None
+    chat_template: str | Path | Literal["own"] | Sequence[str | Path | Literal["own"]] | None
     grammar: Literal["json", "strict", "none"] | Sequence[Literal["json", "strict", "none"]]
     exact: bool
     dialect: str | None

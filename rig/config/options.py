@@ -291,12 +291,21 @@ def combined(levels: Mapping[str, Sequence[Any]]) -> dict[str, dict[str, Any]]:
     """Return every combination of the values of options, by what distinguishes it, in words."""
     varied = [name for name, values in levels.items() if len(values) > 1]
     combinations = [dict(zip(levels, one, strict=True)) for one in itertools.product(*levels.values())]
-    return {" ".join(_label(name, values[name]) for name in varied): values for values in combinations}
+    labels = {name: _labels(name, levels[name]) for name in varied}
+    return {" ".join(labels[name][values[name]] for name in varied): values for values in combinations}
 
 
-def _label(name: str, value: Any) -> str:
-    word = TABLE[name].word(value) if name in TABLE else value
-    return f"{name.replace('_', '-')}={str(word).removesuffix('.0')}"
+def _labels(name: str, values: Sequence[Any]) -> dict[Any, str]:
+    """Return what says which of an option's values one is; of files the names, or all that tells them
+    apart.
+    """
+    words = {value: TABLE[name].word(value) if name in TABLE else value for value in values}
+    short = {value: word.name if isinstance(word, Path) else word for value, word in words.items()}
+    if len(set(map(str, short.values()))) < len(words):
+        short = {value: word.absolute() if isinstance(word, Path) else word for value, word in words.items()}
+    return {
+        value: f"{name.replace('_', '-')}={str(word).removesuffix('.0')}" for value, word in short.items()
+    }
 
 
 def pair(text: str, option: str, form: str) -> tuple[str, str]:

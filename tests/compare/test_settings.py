@@ -73,6 +73,17 @@ def test_beside_an_oracle_every_setting_of_a_model_is_named() -> None:
     assert str(back[0]).startswith("model (a.gguf + a.lora -> oracle), KV cache (f16 -> none)")
 
 
+def test_what_follows_from_another_chat_template_is_named_with_it() -> None:
+    was: JsonObject = {"model.chat_template_sha256": "11", "model.prompt_format": "native-1"}
+    now: JsonObject = {"model.chat_template_sha256": "22", "model.prompt_format": "rig-1"}
+    options: JsonObject = {"chat_template": ["own", "/a.jinja"], "format": "auto"}
+    [one] = factors(ArmSettings(was, options), ArmSettings(now, options))
+    assert one.name == "chat template"
+    both: JsonObject = {**options, "format": ["rig", "native"]}
+    found = factors(ArmSettings(was, both), ArmSettings(now, both))
+    assert [factor.name for factor in found] == ["chat template", "format"]
+
+
 def test_what_was_asked_for_does_not_follow() -> None:
     options: tuple[JsonObject, JsonObject] = ({}, {"n_ctx": 4096})
     found = differing(options, model__file_sha256="22", model__n_ctx=4096)

@@ -160,6 +160,22 @@ def test_another_template_is_given_behind_jinja_and_said(arm: Arm) -> None:
     assert "Prompt Template (Jinja): the text of /files/mine.jinja" in told["lm_studio"]["lines"]
 
 
+@pytest.mark.parametrize(("name", "place"), [("a.jinja", "/files/a.jinja"), ("own", None)])
+def test_of_several_templates_the_arms_own_is_given(
+    rig: Rig, tmp_path: Path, name: str, place: str | None
+) -> None:
+    label = f"tiny chat-template={name}"
+    arm = Arm(rig, tmp_path / "runs.sqlite")
+    with closing(sqlite3.connect(tmp_path / "runs.sqlite")) as database, database:
+        database.execute("UPDATE arms SET name = ?", [label])
+    arm.write(chat_template=["own", "/files/a.jinja"])
+    done = rig("serve-command", f"abcde/{label}", "--runs", tmp_path / "runs.sqlite", "--json")
+    words = shlex.split(done.json["llama_server"]["lines"][0])
+    assert (after(words, "--chat-template-file") if place else "--chat-template-file" in words) == (
+        place or False
+    )
+
+
 def test_a_template_of_rigs_own_registry_is_named(arm: Arm) -> None:
     entry = next((one for one in load_registry().values() if one.chat_template), None)
     assert entry is not None

@@ -77,7 +77,7 @@ class LlamaCppModel(Model):
         self._adapter: tuple[Any, float] | None = None
         self._notify = notify
         self._lanes: dict[int, Lane] = {}
-        self._template = template
+        self.template = template
         self._chosen = chosen
         self._forms: dict[tuple[bool, bool, tuple[str, ...]], Form] = {}
         self._tools_are_shared = True
@@ -370,9 +370,9 @@ class LlamaCppModel(Model):
         form = self._forms.get(key)
         if form is None or form.format.tools != request.tools:
             if request.in_words:
-                format: AnswerFormat = PlainFormat(request.tools, self._template)
+                format: AnswerFormat = PlainFormat(request.tools, self.template)
             else:
-                format = self._chosen.make(request.tools, self.settings.grammar, self._template)
+                format = self._chosen.make(request.tools, self.settings.grammar, self.template)
             language = format.language()
             if language.schema is None:
                 separator = language.separator if several else ""

@@ -11,7 +11,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from rig.config.engine import LeakedCalls, ThinkingArm, assignments
+from rig.config.engine import OWN_TEMPLATE, LeakedCalls, ThinkingArm, assignments
+from rig.config.options import combined
 from rig.core.calls import JsonObject
 from rig.core.errors import RigError
 from rig.core.paths import REGISTRY
@@ -144,8 +145,20 @@ def read(run: StoredRun, arm: StoredArm) -> Served:
     if tested.adapter is not None:
         adapters = [*_scaled(run.settings.get("lora")), *_registered_adapters(run.settings.get("models"))]
         values["adapter"] = _place(tested.adapter, adapters, remarks)
-    values["template"] = run.settings.get("chat_template") or _registered_template(tested)
+    values["template"] = _template_of(run, arm) or _registered_template(tested)
     return parsed(Served, {**values, "remarks": tuple(remarks)}, where, "an arm that can be served")
+
+
+def _template_of(run: StoredRun, arm: StoredArm) -> Any:
+    """Return the template that an option named for an arm; of several, the one that the arm's name tells."""
+    given = run.settings.get("chat_template")
+    if isinstance(given, list) and len(given) > 1 and len(texts := _texts(given)) == len(given):
+        labels = combined({"chat_template": [None if text == OWN_TEMPLATE else Path(text) for text in texts]})
+        # The longest first, as one can end like another that has a space in it.
+        named = [label for label in sorted(labels, key=len, reverse=True) if f" {label} " in f" {arm.name} "]
+        place = labels[named[0]]["chat_template"] if named else None
+        return place and str(place)
+    return None if given == OWN_TEMPLATE else given
 
 
 def _texts(value: Any) -> list[str]:

@@ -6,5 +6,6 @@ REQUIRES = ("llama", "served")
 
 
 def register(registry: Registry) -> None:
-    """Offer the verb (`rig.core.registry`)."""
+    """Offer the verb, and the comparison as a hook after an arm (`rig.core.registry`)."""
+    registry.hooks.later("templates", "rig.plugins.templates.hook:TEMPLATES")
     registry.verbs.later("models templates", "rig.plugins.templates.verb:command", does="", group="models")

@@ -2,14 +2,18 @@
 
 from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from rig.config.engine import EngineOptions, assignments
 from rig.core.calls import JsonObject
 from rig.core.errors import RigError
 from rig.core.files import read_text
 from rig.plugins.llama.core.template import ChatTemplate
 from rig.plugins.templates.comparison import Prompt, Render, by_jinja
 from rig.plugins.templates.talks import Talk
+
+if TYPE_CHECKING:  # which loads llama.cpp
+    from rig.plugins.llama.engine import LlamaCppModel
 
 _JINJA = (".jinja", ".jinja2", ".j2", ".txt")
 
@@ -46,6 +50,20 @@ def named(text: str, *, tokens: ChatTemplate | None = None) -> Named:
         tokenizer = Tokenizer(model)
         bos, eos = (tokenizer.special_text(token) for token in (tokenizer.bos, tokenizer.eos))
     return Named(text, _compiled(text, source, bos, eos))
+
+
+def template_like(model: "LlamaCppModel", options: EngineOptions) -> ChatTemplate:
+    """Return the template that a loaded model's file runs with under other options. Raises RigError."""
+    from rig.core.registry import registered
+    from rig.plugins.llama.files.info import inspect
+    from rig.plugins.llama.files.registry import template_source
+
+    path, is_own = Path(model.weights.path), options.format not in registered().formats
+    source = template_source(inspect(path), options.chat_template, own_format=is_own)
+    if source is None:
+        raise RigError(f"{path}: has no chat template")
+    chosen = assignments(options.template_set)
+    return ChatTemplate(source, bos=model.template.bos, eos=model.template.eos, chosen=chosen)
 
 
 def _compiled(name: str, source: str, bos: str, eos: str) -> ChatTemplate:
