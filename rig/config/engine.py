@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from rig.config.option import PROMPT, generation_option, machine_option, option, prompt_option
 from rig.core.budget import parse_json
@@ -22,6 +22,8 @@ OWN_TEMPLATE = "own"
 
 ToolChoice: TypeAlias = Literal["auto", "required", "none"]
 """Whether a model may, must or must not call tools."""
+CHOICES: tuple[ToolChoice, ...] = get_args(ToolChoice)
+"""What `tool_choice` can be besides the name of the one tool to call."""
 GrammarArm: TypeAlias = Literal["json", "strict", "none"]
 """A legal call of a known tool or a reply; the same with formats of dates and the like; or any text."""
 ThinkingArm: TypeAlias = Literal["auto", "on", "off"]
@@ -232,9 +234,10 @@ class EngineOptions:
         key="prompt_format",
         common=True,
     )
-    tool_choice: ToolChoice = prompt_option(
+    tool_choice: str = prompt_option(
         "auto",
-        "Whether the model may, must or must not call tools. Needs the model's own format.",
+        "Whether the model may, must or must not call tools, or the one tool that it must call.",
+        metavar="auto|required|none|TOOL",
         several=True,
     )
     several_calls: bool = prompt_option(

@@ -44,7 +44,7 @@ class RunKeywords(TypedDict, total=False):
     flash_attention: bool | Literal["auto", "on", "off"] | None
     prefix_cache: bool
     format: str | Sequence[str]
-    tool_choice: Literal["auto", "required", "none"] | Sequence[Literal["auto", "required", "none"]]
+    tool_choice: str | Sequence[str]
     several_calls: bool
     leaked: Literal["lenient", "strict"] | Sequence[Literal["lenient", "strict"]] | None
     thinking: Literal["auto", "on", "off"] | Sequence[Literal["auto", "on", "off"]]

@@ -174,6 +174,12 @@ def test_prompts_are_asked_for_in_each_servers_way(serve: Serve) -> None:
     [
         ("ollama", {"thinking": "off"}, {"reasoning_effort": "none", "temperature": 0.0}),
         ("vllm", {"thinking": "off"}, {"chat_template_kwargs": {"enable_thinking": False}}),
+        ("vllm", {"tool_choice": "none"}, {"tool_choice": "none"}),
+        (
+            "vllm",
+            {"tool_choice": "weather"},
+            {"tool_choice": {"type": "function", "function": {"name": "weather"}}},
+        ),
         ("vllm", {"sampling": "temp=0.6,repeat_penalty=1.1"}, {"repetition_penalty": 1.1, "top_k": 0}),
         ("lm-studio", {"sampling": "temp=0.6,top_k=20"}, {"temperature": 0.6, "top_k": 20}),
     ],
@@ -191,13 +197,14 @@ def test_settings_are_sent_by_the_names_that_each_knows(
     [
         ("ollama", {"sampling": "temp=0.6,min_p=0.1"}),
         ("ollama", {"tool_choice": "required"}),
+        ("lm-studio", {"tool_choice": "weather"}),
         ("lm-studio", {"thinking": "on"}),
         ("vllm", {"sampling": "temp=1,dry_multiplier=0.8"}),
     ],
 )
 def test_what_a_server_would_ignore_is_refused(serve: Serve, dialect: str, settings: dict[str, Any]) -> None:
     server = serve(lambda _body: spoken("hm"), others=SERVERS[dialect])
-    with pytest.raises(RigError, match=r"ignore|no switch"):
+    with pytest.raises(RigError, match=r"ignore|no switch|takes no tool"):
         loaded(server, **settings)
 
 

@@ -9,7 +9,7 @@ from threading import Thread
 from time import monotonic, perf_counter, sleep
 from typing import Any, TypeAlias
 
-from rig.config.engine import assignments
+from rig.config.engine import CHOICES, assignments
 from rig.core.calls import Json, JsonObject
 from rig.core.errors import SERVER, ErrorKind, RigError, counted
 from rig.core.models import (
@@ -29,7 +29,7 @@ from rig.plugins.llama.core.settings import DEFAULT_THOUGHTS
 from rig.plugins.llama.core.template import ChatTemplate
 from rig.plugins.llama.files.sampling import sampling_for_server
 from rig.plugins.llama.formats import leaks
-from rig.plugins.llama.formats.base import AnswerFormat, PlainFormat, RigFormat, prediction
+from rig.plugins.llama.formats.base import AnswerFormat, PlainFormat, RigFormat, chosen_tool, prediction
 from rig.plugins.llama.formats.probe import check_variables
 from rig.plugins.llama.prompt import conversation
 from rig.plugins.served.answers import ServedFormat, StreamedAnswer
@@ -166,6 +166,8 @@ class ServedModel(Model):
                 form = PlainFormat(request.tools, self._template)
             elif self.takes_tools:
                 form = ServedFormat(request.tools, self.settings.leaked or "strict")
+                if self.settings.tool_choice not in CHOICES:
+                    chosen_tool(self.settings.tool_choice, request.tools)
             else:
                 form = self._format(request.tools, "none", self._template)
             self._forms[key] = form
@@ -192,8 +194,10 @@ class ServedModel(Model):
             body["seed"] = int.from_bytes(request.key.digest(settings.seed)[:4], "big") >> 1
         if offer.declarations:
             body["tools"] = list(offer.declarations)
-            if settings.tool_choice != "auto":
+            if settings.tool_choice in CHOICES[1:]:
                 body["tool_choice"] = settings.tool_choice
+            elif settings.tool_choice != "auto":
+                body["tool_choice"] = {"type": "function", "function": {"name": settings.tool_choice}}
             if not self._several(request):
                 body["parallel_tool_calls"] = False
         return body
@@ -402,6 +406,11 @@ class ServedModel(Model):
         if self.settings.tool_choice != "auto" and not (self.dialect.takes_tool_choice and self.takes_tools):
             raise RigError(
                 f"--tool-choice {self.settings.tool_choice}: {self.dialect.name} ignores it; leave it out"
+            )
+        if self.settings.tool_choice not in CHOICES and not self.dialect.takes_tool_name:
+            raise RigError(
+                f"--tool-choice {self.settings.tool_choice}: {self.dialect.name} takes no tool's name; give"
+                f" one of {', '.join(CHOICES)}"
             )
         if self.settings.thinking == "auto":
             return {}

@@ -193,8 +193,6 @@ def test_auto_takes_the_models_own_form_where_there_is_one(run: Callable[..., Ll
         assert run(OWN[name]).fingerprint["prompt_format"] == "native-1"
     with pytest.raises(RigError, match="--format native: the chat template does not show the calls"):
         run(tiny_gguf.CHATML, format="native")
-    with pytest.raises(RigError, match="--tool-choice required is for models' own formats"):
-        run(tiny_gguf.CHATML, tool_choice="required")
 
 
 def test_a_model_that_must_not_call_has_words_alone(run: Callable[..., LlamaCppModel]) -> None:
@@ -204,6 +202,17 @@ def test_a_model_that_must_not_call_has_words_alone(run: Callable[..., LlamaCppM
     assert not model.grammar.start(language).allowed()[trigger]
     free = run(OWN["json in tags"], tokenizer="marks")
     assert free.grammar.start(free.form(ask(*HISTORY[:1])).language).allowed()[trigger]
+
+
+@pytest.mark.parametrize("source", [OWN["json in tags"], tiny_gguf.CHATML], ids=["native", "rig"])
+def test_one_tool_can_be_chosen_by_its_name(run: Callable[..., LlamaCppModel], source: str) -> None:
+    model = run(source, tool_choice="LogoutUser")
+    assert model.fingerprint["tool_choice"] == "LogoutUser"
+    prediction, _ = answered(model, ask(*HISTORY[:1]))
+    assert "LogoutUser" in prediction.raw, prediction
+    assert "AddAlarm" in str(model.form(ask()).format.offer())
+    with pytest.raises(RigError, match=r"no tool of this name \(did you mean 'LogoutUser'\?\)"):
+        run(source, tool_choice="LogoutUsr").prepare(ask(), None)
 
 
 @pytest.mark.parametrize("several", [True, False])

@@ -168,7 +168,7 @@ class EngineSettings(EngineOptions):
     down decoding over a long prefix. `parallel`, how many steps are predicted at once, is one. `exact` gives
     the same bits on the same machine whatever was computed before: one sequence, and no forced tokens batched
     with others. `prefix_cache` changes no bit. `several_calls` holds where the model's form and the
-    caller can handle them; `tool_choice` and `thinking` are for models' own forms.
+    caller can handle them; `thinking` is for models' own forms.
     """
 
     fast_forward: bool = True

@@ -15,9 +15,9 @@ from dataclasses import replace
 from functools import cached_property
 from typing import ClassVar, NamedTuple
 
-from rig.config.engine import GrammarArm
+from rig.config.engine import CHOICES, GrammarArm, ToolChoice
 from rig.core.calls import Call, Json, JsonObject
-from rig.core.errors import ErrorKind
+from rig.core.errors import ErrorKind, RigError, meant
 from rig.core.models import (
     LEAKED,
     OWN,
@@ -183,6 +183,13 @@ class AnswerFormat(ABC):
         """Return the language of answers: always the same object, by which its compiled grammar is cached."""
         return self._language
 
+    def chosen(self, choice: ToolChoice) -> Language:
+        """Return the language of answers where calls are required, or where there are none.
+
+        Raises RigError if the form has no such answers.
+        """
+        return replace(self._language, choice=choice)
+
     @abstractmethod
     def read(self, text: str) -> Reading:
         """Return the answer that a text is or, without a grammar, contains. Raises AnswerError."""
@@ -218,9 +225,15 @@ class RigFormat(AnswerFormat):
         super().__init__(tools, grammar, template)
         schemas = self.checker.schemas
         self._repeats = any(map(holds_any_names, schemas.values()))
-        calls = [_object({"tool": {"const": name}, "arguments": part}) for name, part in schemas.items()]
-        schema: JsonObject = {"anyOf": [*calls, _object({"reply": {"type": "string"}})]}
-        self._language = Language(schema, marks=salvage.MARKS)
+        self._calls = [
+            _object({"tool": {"const": name}, "arguments": part}) for name, part in schemas.items()
+        ]
+        self._language = self.chosen("auto")
+
+    def chosen(self, choice: ToolChoice) -> Language:
+        calls = [] if choice == "none" else self._calls
+        replies = [] if choice == "required" and calls else [_object({"reply": {"type": "string"}})]
+        return Language({"anyOf": [*calls, *replies]}, choice=choice, marks=salvage.MARKS)
 
     def offer(self) -> Offer:
         return Offer(_RULES, declarations_in_words(self.tools))
@@ -289,6 +302,15 @@ class PlainFormat(RigFormat):
         return text.strip().removesuffix(salvage.without_thoughts(text)[0]).strip()
 
 
+def chosen_tool(name: str, tools: Sequence[ToolDoc]) -> ToolDoc:
+    """Return the one tool that --tool-choice names. Raises RigError if it is not among the tools."""
+    for tool in tools:
+        if tool.name == name:
+            return tool
+    names = (*CHOICES, *(tool.name for tool in tools))
+    raise RigError(f"--tool-choice {name}: a conversation has no tool of this name{meant(name, names)}")
+
+
 def declarations_in_words(tools: Sequence[ToolDoc]) -> str:
     """Return all tools as a model reads them in a system prompt."""
     return "\n\n".join([*(["Tools:"] if tools else []), *map(_declaration, tools)])
@@ -346,6 +368,11 @@ class ObjectFormat(AnswerFormat):
             raise SchemaError(f"the form `object` is for one function; here there are {len(tools)}")
         [self._tool] = tools
         self._language = Language(self.checker.schemas[self._tool.name], marks=salvage.MARKS)
+
+    def chosen(self, choice: ToolChoice) -> Language:
+        if choice == "none":
+            raise RigError("--tool-choice none: in the form `object`, every answer calls the one function")
+        return self._language
 
     def write(self, messages: Sequence[Message]) -> list[ChatMessage]:
         chat: list[ChatMessage] = []

@@ -316,13 +316,10 @@ def choose(settings: EngineSettings, template: ChatTemplate) -> FormatChoice:
             return choice
         name, remarks = RigFormat.name, (choice,)
     format_class = formats[name]
-    if settings.tool_choice != "auto" and format_class is RigFormat:
-        raise RigError(
-            f"--tool-choice {settings.tool_choice} is for models' own formats;"
-            " in rig's form a model always chooses (--format native)"
-        )
-    several = {} if settings.several_calls or format_class is RigFormat else {"several_calls": False}
-    fingerprint = {"prompt_format": f"{format_class.name}-{format_class.version}", **several}
+    changed: JsonObject = {} if settings.tool_choice == "auto" else {"tool_choice": settings.tool_choice}
+    if not (settings.several_calls or format_class is RigFormat):
+        changed["several_calls"] = False
+    fingerprint = {"prompt_format": f"{format_class.name}-{format_class.version}", **changed}
     return FormatChoice(format_class, fingerprint, format_class.salvage_rules, remarks)
 
 

@@ -25,7 +25,12 @@ def make_grammar(model: "LlamaModel", tokenizer: "Tokenizer", settings: EngineSe
 def remark(settings: EngineSettings) -> str:
     """Return what a person should know about the grammar before a run; empty for the default one."""
     if settings.grammar == "none":
-        return "no grammar; answers are salvaged"
+        held = (
+            f"; nothing holds it to --tool-choice {settings.tool_choice}"
+            if settings.tool_choice != "auto"
+            else ""
+        )
+        return f"no grammar; answers are salvaged{held}"
     return "grammar strict: formats are enforced" if settings.grammar == "strict" else ""
 
 

@@ -48,6 +48,8 @@ class Dialect(ABC):
     name: ClassVar[str]
     samplers: ClassVar[Mapping[str, str]] = OPENAI
     takes_tool_choice: ClassVar[bool] = True
+    takes_tool_name: ClassVar[bool] = True
+    """Whether `tool_choice` can be the one function to call."""
     thinking: ClassVar[tuple[JsonObject, JsonObject] | None] = None
     """The members of a request that switch thinking on, and those that switch it off."""
     by_template: ClassVar[tuple[JsonObject, JsonObject]] = (

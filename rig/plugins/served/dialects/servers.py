@@ -22,6 +22,7 @@ class LlamaServer(Dialect):
         **{name: name for name in Sampling.model_fields if name not in OPENAI},
         "dry_last_n": "dry_penalty_last_n",
     }
+    takes_tool_name = False  # it reads the choice of a tool as auto, silently
     thinking = Dialect.by_template
     insight: ClassVar[JsonObject] = {"verbose": True, "return_tokens": True, "cache_prompt": False}
 
@@ -142,6 +143,7 @@ class LmStudio(Dialect):
     """LM Studio, which shows neither prompts nor tokens, and renames tools to snake case."""
 
     name = "lm-studio"
+    takes_tool_name = False
     tells_logprobs = False
     samplers: ClassVar[Mapping[str, str]] = {**OPENAI, "top_k": "top_k", "repeat_penalty": "repeat_penalty"}
 
