@@ -123,8 +123,8 @@ def show(first: RigScreen[None], stop: Callable[[], None]) -> str | Resume | Non
     """Run the application with this first screen, and return its result. Raises the error that ended it."""
     if not has_terminal():
         raise RigError(
-            "the live view needs a terminal for stdin and stderr; `rig runs` and `rig watch --display plain`"
-            " need none"
+            "this screen needs a terminal for stdin and stderr; `rig run FILE`, `rig runs` and `rig watch"
+            " --display plain` need none"
         )
     app = RigApp(first)
     asked = False

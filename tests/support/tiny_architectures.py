@@ -329,11 +329,19 @@ ARCHITECTURES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
         ),
         {**_SHARED, **_DELTA_NET, "rope.dimension_sections": [6, 6, 4, 0]},
     ),
+    "nemotron_h": (
+        tuple(f"attn_norm {part}" for part in ("mamba2", "attn", "ffn/no_gate", "mamba2")),
+        {
+            **_MAMBA2,
+            "attention.head_count_kv": [0, KV_HEADS, 0, 0],
+            "feed_forward_length": [0, 0, INNER, 0],
+        },
+    ),
     "falcon-h1": (("attn_norm ffn_norm_plain mamba2/no_norm attn ffn",) * 4, _MAMBA2),
 }
 """The layers, from their parts, and what the file says besides what all say."""
 
-HYBRIDS = ("granitehybrid", "lfm2", "qwen3next", "falcon-h1")
+HYBRIDS = ("granitehybrid", "lfm2", "qwen3next", "nemotron_h", "falcon-h1")
 
 
 def write(path: Path, architecture: str, *, n_ctx: int = 4096, seed: int = 0) -> Path:
