@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias
 
 from rig.config.option import PROMPT, generation_option, machine_option, option, prompt_option
 from rig.core.budget import parse_json
@@ -20,10 +20,8 @@ AUTO = 0
 OWN_TEMPLATE = "own"
 """The value of `chat_template` that stands for the model's own."""
 
-ToolChoice: TypeAlias = Literal["auto", "required", "none"]
-"""Whether a model may, must or must not call tools."""
-CHOICES: tuple[ToolChoice, ...] = get_args(ToolChoice)
-"""What `tool_choice` can be besides the name of the one tool to call."""
+CHOICES = ("auto", "required", "none")
+"""A model may, must or must not call tools: what `tool_choice` can be besides the tool to call."""
 GrammarArm: TypeAlias = Literal["json", "strict", "none"]
 """A legal call of a known tool or a reply; the same with formats of dates and the like; or any text."""
 ThinkingArm: TypeAlias = Literal["auto", "on", "off"]

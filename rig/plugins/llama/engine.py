@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from rig.config.engine import CHOICES
 from rig.core.calls import Json
 from rig.core.errors import ErrorKind, RigError
 from rig.core.models import Memory, Model, Notify, OnPiece, OnRead, Piece, Prediction, Request, unheard
@@ -19,10 +18,10 @@ from rig.plugins.llama.decoding.cache import Feeding, Logits, PrefixStore, Prefi
 from rig.plugins.llama.decoding.decoder import Form, Lane, TokenBudget, generate
 from rig.plugins.llama.decoding.sampler import Sampler
 from rig.plugins.llama.files.adapters import Adapter, named
-from rig.plugins.llama.formats.base import AnswerFormat, PlainFormat, chosen_tool
+from rig.plugins.llama.formats.base import AnswerFormat, PlainFormat, chosen_tools
 from rig.plugins.llama.formats.form import FormatChoice
 from rig.plugins.llama.grammar import make_grammar
-from rig.plugins.llama.grammar.language import Constraint, ConstraintError, FreeGrammar, Language
+from rig.plugins.llama.grammar.language import Constraint, ConstraintError, FreeGrammar
 from rig.plugins.llama.memory.fit import LoadedModel
 from rig.plugins.llama.prompt import PromptBuilder
 
@@ -365,18 +364,6 @@ class LlamaCppModel(Model):
     def _free(self) -> FreeGrammar:
         return FreeGrammar(self.tokenizer)
 
-    def _language(self, format: AnswerFormat) -> Language:
-        """Return the language of a format's answers under the choice of tools. Raises RigError."""
-        choice = self.settings.tool_choice
-        if choice == "auto" or isinstance(format, PlainFormat):
-            return format.language()
-        for kind in CHOICES:
-            if choice == kind:
-                return format.chosen(kind)
-        # The language of the tool alone; the others are declared all the same.
-        tools = [chosen_tool(choice, format.tools)]
-        return self._chosen.make((*tools,), self.settings.grammar, self.template).chosen("required")
-
     def form(self, request: Request) -> Form:
         several = request.several_calls and self.settings.several_calls
         key = several, request.in_words, tuple(tool.name for tool in request.tools)
@@ -384,10 +371,14 @@ class LlamaCppModel(Model):
         if form is None or form.format.tools != request.tools:
             if request.in_words:
                 format: AnswerFormat = PlainFormat(request.tools, self.template)
+                language = format.language()
             else:
-                format = self._chosen.make(request.tools, self.settings.grammar, self.template)
-            language = self._language(format)
-            if language.schema is None and not several:
-                language = replace(language, separator="")
+                make, grammar = self._chosen.make, self.settings.grammar
+                format = make(request.tools, grammar, self.template)
+                tools, choice = chosen_tools(self.settings.tool_choice, request.tools)
+                # All tools are declared, whichever can be called.
+                alone = format if tools == request.tools else make(tools, grammar, self.template)
+                language = alone.language(choice)
+            language = language if several else replace(language, separator="")
             form = self._forms[key] = Form(format, language, self.tokenizer.ends_in(language.markers))
         return form

@@ -29,7 +29,7 @@ from rig.plugins.llama.core.settings import DEFAULT_THOUGHTS
 from rig.plugins.llama.core.template import ChatTemplate
 from rig.plugins.llama.files.sampling import sampling_for_server
 from rig.plugins.llama.formats import leaks
-from rig.plugins.llama.formats.base import AnswerFormat, PlainFormat, RigFormat, chosen_tool, prediction
+from rig.plugins.llama.formats.base import AnswerFormat, PlainFormat, RigFormat, chosen_tools, prediction
 from rig.plugins.llama.formats.probe import check_variables
 from rig.plugins.llama.prompt import conversation
 from rig.plugins.served.answers import ServedFormat, StreamedAnswer
@@ -166,8 +166,7 @@ class ServedModel(Model):
                 form = PlainFormat(request.tools, self._template)
             elif self.takes_tools:
                 form = ServedFormat(request.tools, self.settings.leaked or "strict")
-                if self.settings.tool_choice not in CHOICES:
-                    chosen_tool(self.settings.tool_choice, request.tools)
+                chosen_tools(self.settings.tool_choice, request.tools)
             else:
                 form = self._format(request.tools, "none", self._template)
             self._forms[key] = form

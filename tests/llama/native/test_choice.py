@@ -49,7 +49,7 @@ def test_calls_and_words_are_answers_as_the_choice_of_tools_says(
     form, one = (each.form(tools, thinking="off") for tools in (TOOLS, (WEATHER,)))
     shape, found = each.native.shape, {}
     for choice in EXPECTED:
-        language = one.chosen("required") if choice == "get_weather" else form.chosen(choice)
+        language = one.language("required") if choice == "get_weather" else form.language(choice)
         before = f"hm{language.thoughts.close}\n" if language.thoughts and language.thoughts.is_open else ""
         # A prompt can hold what comes before a call already.
         calls = (
@@ -70,6 +70,6 @@ def test_rigs_own_form_has_the_choice_as_well(writer: Callable[..., Writer]) -> 
     found = {}
     for choice in EXPECTED:
         form = rig_format((WEATHER,) if choice == "get_weather" else TOOLS)
-        language = form.chosen("required" if choice == "get_weather" else choice)
+        language = form.language("required" if choice == "get_weather" else choice)
         found[choice] = tuple(accepts(tiny, language, text) for text in texts)
     assert found == EXPECTED

@@ -211,7 +211,7 @@ def test_one_tool_can_be_chosen_by_its_name(run: Callable[..., LlamaCppModel], s
     prediction, _ = answered(model, ask(*HISTORY[:1]))
     assert "LogoutUser" in prediction.raw, prediction
     assert "AddAlarm" in str(model.form(ask()).format.offer())
-    with pytest.raises(RigError, match=r"no tool of this name \(did you mean 'LogoutUser'\?\)"):
+    with pytest.raises(RigError, match=r"no such tool \(did you mean 'LogoutUser'\?\)"):
         run(source, tool_choice="LogoutUsr").prepare(ask(), None)
 
 

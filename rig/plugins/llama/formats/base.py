@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import ClassVar, NamedTuple
 
-from rig.config.engine import CHOICES, GrammarArm, ToolChoice
+from rig.config.engine import CHOICES, GrammarArm
 from rig.core.calls import Call, Json, JsonObject
 from rig.core.errors import ErrorKind, RigError, meant
 from rig.core.models import (
@@ -179,12 +179,8 @@ class AnswerFormat(ABC):
     def write(self, messages: Sequence[Message]) -> list[ChatMessage]:
         """Return the history as this form shows it: earlier calls, their results, and words."""
 
-    def language(self) -> Language:
-        """Return the language of answers: always the same object, by which its compiled grammar is cached."""
-        return self._language
-
-    def chosen(self, choice: ToolChoice) -> Language:
-        """Return the language of answers where calls are required, or where there are none.
+    def language(self, choice: str = "auto") -> Language:
+        """Return the language of answers where calls are free, `required`, or `none` can be made.
 
         Raises RigError if the form has no such answers.
         """
@@ -228,9 +224,8 @@ class RigFormat(AnswerFormat):
         self._calls = [
             _object({"tool": {"const": name}, "arguments": part}) for name, part in schemas.items()
         ]
-        self._language = self.chosen("auto")
 
-    def chosen(self, choice: ToolChoice) -> Language:
+    def language(self, choice: str = "auto") -> Language:
         calls = [] if choice == "none" else self._calls
         replies = [] if choice == "required" and calls else [_object({"reply": {"type": "string"}})]
         return Language({"anyOf": [*calls, *replies]}, choice=choice, marks=salvage.MARKS)
@@ -289,6 +284,8 @@ class PlainFormat(RigFormat):
         AnswerFormat.__init__(self, tools, "none", template)
         self._language = Language(marks=salvage.MARKS)
 
+    language = AnswerFormat.language
+
     def offer(self) -> Offer:
         return Offer()
 
@@ -302,13 +299,12 @@ class PlainFormat(RigFormat):
         return text.strip().removesuffix(salvage.without_thoughts(text)[0]).strip()
 
 
-def chosen_tool(name: str, tools: Sequence[ToolDoc]) -> ToolDoc:
-    """Return the one tool that --tool-choice names. Raises RigError if it is not among the tools."""
-    for tool in tools:
-        if tool.name == name:
-            return tool
-    names = (*CHOICES, *(tool.name for tool in tools))
-    raise RigError(f"--tool-choice {name}: a conversation has no tool of this name{meant(name, names)}")
+def chosen_tools(choice: str, tools: tuple[ToolDoc, ...]) -> tuple[tuple[ToolDoc, ...], str]:
+    """Return the tools that can be called, and whether one has to be. Raises RigError for an unknown one."""
+    names = [tool.name for tool in tools]
+    if choice not in (*CHOICES, *names):
+        raise RigError(f"--tool-choice {choice}: a conversation has no such tool{meant(choice, names)}")
+    return (tools, choice) if choice in CHOICES else ((tools[names.index(choice)],), "required")
 
 
 def declarations_in_words(tools: Sequence[ToolDoc]) -> str:
@@ -369,7 +365,7 @@ class ObjectFormat(AnswerFormat):
         [self._tool] = tools
         self._language = Language(self.checker.schemas[self._tool.name], marks=salvage.MARKS)
 
-    def chosen(self, choice: ToolChoice) -> Language:
+    def language(self, choice: str = "auto") -> Language:
         if choice == "none":
             raise RigError("--tool-choice none: in the form `object`, every answer calls the one function")
         return self._language

@@ -316,10 +316,9 @@ def choose(settings: EngineSettings, template: ChatTemplate) -> FormatChoice:
             return choice
         name, remarks = RigFormat.name, (choice,)
     format_class = formats[name]
-    changed: JsonObject = {} if settings.tool_choice == "auto" else {"tool_choice": settings.tool_choice}
-    if not (settings.several_calls or format_class is RigFormat):
-        changed["several_calls"] = False
-    fingerprint = {"prompt_format": f"{format_class.name}-{format_class.version}", **changed}
+    several = {} if settings.several_calls or format_class is RigFormat else {"several_calls": False}
+    version = f"{format_class.name}-{format_class.version}"
+    fingerprint: JsonObject = {"prompt_format": version, "tool_choice": settings.tool_choice, **several}
     return FormatChoice(format_class, fingerprint, format_class.salvage_rules, remarks)
 
 

@@ -25,12 +25,8 @@ def make_grammar(model: "LlamaModel", tokenizer: "Tokenizer", settings: EngineSe
 def remark(settings: EngineSettings) -> str:
     """Return what a person should know about the grammar before a run; empty for the default one."""
     if settings.grammar == "none":
-        held = (
-            f"; nothing holds it to --tool-choice {settings.tool_choice}"
-            if settings.tool_choice != "auto"
-            else ""
-        )
-        return f"no grammar; answers are salvaged{held}"
+        held = f"; nothing holds it to --tool-choice {settings.tool_choice}"
+        return f"no grammar; answers are salvaged{held if settings.tool_choice != 'auto' else ''}"
     return "grammar strict: formats are enforced" if settings.grammar == "strict" else ""
 
 

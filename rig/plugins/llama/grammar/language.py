@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from rig.config.engine import ToolChoice
 from rig.core.calls import Json, JsonObject
 from rig.plugins.llama.core.assessment import Kind
 
@@ -294,7 +293,7 @@ class Language:
     suffix: str | Pattern = ""
     lead: str = ""
     call_lead: str = ""
-    choice: ToolChoice = "auto"
+    choice: str = "auto"
     thoughts: Thoughts | None = None
     marks: frozenset[str] = frozenset()
     leaks: Mapping[str, JsonObject] = field(default_factory=dict)
