@@ -6,12 +6,15 @@ from typing import Any
 
 import pytest
 import tiny_gguf
+from native_known import SOURCES
+from native_templates import REAL
 
 from rig.config.engine import arms_of, assignments
 from rig.core.errors import RigError
 from rig.plugins.llama.core.template import ChatMessage, ChatTemplate
 from rig.plugins.llama.formats.detection import native_of
 from rig.plugins.llama.formats.probe import check_variables, find_variables
+from rig.plugins.templates.comparison import by_jinja, prompts
 
 TALK = (
     "{% for m in messages %}<{{ m.role }}>{% if m.reasoning_content and keep_thoughts %}"
@@ -109,6 +112,29 @@ def test_thoughts_are_kept_as_the_variable_says() -> None:
     )
     kept = [native_of(ChatTemplate(source, chosen={"keep": keep})).thinking.kept for keep in (True, False)]
     assert kept == ["always", "never"]
+
+
+KEEPING = [
+    ("GLM-4.7-Flash", "clear_thinking", True, False),
+    ("NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", "truncate_history_thinking", True, False),
+    ("tencent-Hy3", "preserved_thinking", False, True),
+]
+"""The public templates with a variable that keeps the thoughts of earlier turns; to drop them, to keep."""
+
+
+@pytest.mark.skipif(not REAL, reason="RIG_CHAT_TEMPLATES is not set")
+@pytest.mark.parametrize(("name", "variable", "dropping", "keeping"), KEEPING)
+def test_each_family_keeps_thoughts_as_its_variable_says(
+    name: str, variable: str, dropping: bool, keeping: bool
+) -> None:
+    kept, shown = [], []
+    for value in (dropping, keeping):
+        template = ChatTemplate(SOURCES[name], bos="<s>", eos="</s>", chosen={variable: value})
+        kept.append(native_of(template).thinking.kept)
+        text = prompts(by_jinja(template))["thoughts of an earlier call"].text
+        shown.append("Pondered-call" in text)
+    assert kept == ["within a turn", "always"]
+    assert shown == [False, True]
 
 
 @pytest.mark.parametrize("source", ["{% for i in range(10**9) %}{% endfor %}{{ x }}", "{{ x }}" * 30_000])

@@ -1,5 +1,6 @@
 """Chat templates as arms: their names, and what a comparison says of them."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,12 @@ import small_talks
 import tiny_gguf
 from native_templates import OWN
 
+from rig import methods
 from rig.config.options import RunConfig
+from rig.core import opening
+from rig.core.errors import RigError
 from rig.plugins.templates.hook import reference_of
-from rig.running.planning import plan
+from rig.running.planning import plan, require_opened, stored_config
 from rig.store import Runs
 
 PLAIN = OWN["thinking"]
@@ -57,6 +61,14 @@ def test_an_arm_is_compared_with_the_first_that_differs_in_its_template_alone(pl
     assert [reference_of(alone, number) for number in (0, 1)] == [None, None]
 
 
+def test_an_arm_of_a_variable_is_compared_as_well(place: Path) -> None:
+    source = PLAIN.replace("{% if m.reasoning_content %}", "{% if m.reasoning_content and keep %}")
+    assert source != PLAIN
+    (place / "keeps.jinja").write_text(source)
+    run = planned(place, place / "keeps.jinja", template_set="keep=true,false")
+    assert [reference_of(run, number) for number in (0, 1)] == [None, 0]
+
+
 def test_a_run_and_its_comparison_say_which_prompts_differ(rig: Callable[..., Any], place: Path) -> None:
     asked = ("--conversations", place / "conversations", "--world", place / "databases", "--limit", 1)
     templates = ("--chat-template", "own", "--chat-template", place / "silent.jinja")
@@ -73,13 +85,19 @@ def test_a_run_and_its_comparison_say_which_prompts_differ(rig: Callable[..., An
     assert line in compared
     assert "what differs: a system message, rig changes; `rig models templates` shows it" in compared
     assert "differs in chat template" in compared
+    assert re.search(r"a step's prompt had 12,\d{3} tokens on average, not 12,\d{3}", compared)
     reported = rig("report", "latest", *store, "--format", "md", "--output", place / "report.md")
     assert reported.code == 0, reported.err
     assert "a system message" in (place / "report.md").read_text()
     with Runs.open(place / "runs.sqlite") as runs:
-        first, second = runs.get("latest").arms
+        stored = runs.get("latest")
+        first, second = stored.arms
     assert "templates" not in first.notes
     assert second.notes["templates"]["means"]["a system message"] == [
         "a system's message is shown",
         "a system's message is dropped",
     ]
+    # Who has this store from somebody else has to name the templates before anything reads them.
+    opening.forget()
+    with pytest.raises(RigError, match=rf"chat_template.*{place / 'silent.jinja'}"):
+        require_opened(stored, stored_config(stored), methods.get(stored.declaration.method), ("models",))

@@ -1,4 +1,4 @@
-"""Which prompts differ between arms whose chat templates do, as a hook after an arm."""
+"""Which prompts differ between arms whose chat templates, or variables of them, do: a hook after an arm."""
 
 from rig.config.schemes import NO_WEIGHTS
 from rig.core.calls import JsonObject
@@ -11,19 +11,23 @@ _MOST = 4
 
 
 def reference_of(plan: Plan, position: int) -> int | None:
-    """Return the first arm that differs from an arm in nothing but its chat template; None if none does."""
+    """Return the first arm that differs from an arm in nothing but its chat template and what is set of it.
+
+    None if none does.
+    """
     arm = plan.arms[position]
     if arm.weights is NO_WEIGHTS or plan.place is not None:
         return None
 
     def without(number: int) -> tuple[object, ...]:
         other = plan.arms[number]
-        return other.weights, other.adapt, other.settings, other.config.replace(chat_template=None)
+        alike = other.config.replace(chat_template=None, template_set=None)
+        return other.weights, other.adapt, other.settings, alike
 
-    alike = (number for number in range(position) if without(number) == without(position))
-    first = next(alike, None)
-    own = arm.config.llama.chat_template
-    return None if first is None or plan.arms[first].config.llama.chat_template == own else first
+    first = next(number for number in range(position + 1) if without(number) == without(position))
+    own, theirs = arm.config.llama, plan.arms[first].config.llama
+    differ = (own.chat_template, own.template_set) != (theirs.chat_template, theirs.template_set)
+    return first if differ else None
 
 
 class TemplateNote:
@@ -65,12 +69,22 @@ class TemplateNote:
             f" conversations that were tried ({', '.join(names[:_MOST])}{more})"
         )
         lines = [f"what differs: {', '.join(means)}; `rig models templates` shows it"] if means else []
+        if "thoughts" in means:
+            lines.append("thoughts: {1}, not {0}".format(*means["thoughts"]))
+        if all(averages := [_tokens(arm, place) for place in (number, arm.position)]):
+            lines.append("a step's prompt had {1:,.0f} tokens on average, not {0:,.0f}".format(*averages))
         return {
             "text": text,
             "lines": lines,
             "differ": names,
             "means": {name: list(pair) for name, pair in means.items()},
         }
+
+
+def _tokens(arm: EndedArm, number: int) -> float:
+    """Return the mean length of the prompts of an arm's steps, in tokens; 0 if it made none."""
+    speed = arm.state.totals(number).speed
+    return speed.prompt_tokens / speed.steps if speed.steps else 0.0
 
 
 TEMPLATES = TemplateNote()
