@@ -65,7 +65,6 @@ def test_the_words_are_told_apart() -> None:
 
 REPEATED = {
     "World": "the first toolbox's world is a `rig.world.World`",
-    "Comparison": "the guard of the judge of texts compares words, and nobody else sees it",
     "Named": "a chat template with its name, within the tenant templates",
     "Difference": "of two chat templates, within the tenant templates",
 }

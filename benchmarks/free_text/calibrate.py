@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks.free_text.pairs import Labelled, labelled, outside, unseen
 from rig.plugins.text.judge import judgement
-from rig.plugins.text.judge.guard import Comparison
+from rig.plugins.text.judge.guard import Passages
 from rig.plugins.text.measures.minilm import ADAPTER, MiniLM
 from rig.plugins.tooltalk_tools.world import KINDS
 from rig.scoring.similarity import Meaning
@@ -24,7 +24,7 @@ ERROR_COUNTS = ADAPTER.with_name("error_counts.json")
 GUARDS = (
     (judgement, "around"),
     (judgement, "least_differences"),
-    *((Comparison, name) for name in ("_facts", "_names", "_more", "_reach", "_order")),
+    *((Passages, name) for name in ("_facts", "_names", "_more", "_reach", "_order")),
 )
 """What speaks against two texts being the same, each of which can be left out."""
 GRID = [round(0.02 * step, 2) for step in range(1, 50)]

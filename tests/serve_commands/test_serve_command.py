@@ -267,10 +267,10 @@ def test_what_was_no_file_is_said(arm: Arm) -> None:
 
 def test_servers_that_keep_leaked_calls_are_named(arm: Arm, monkeypatch: pytest.MonkeyPatch) -> None:
     from rig.plugins.serve_commands.programs import common_notes
-    from rig.plugins.serve_commands.tested import Served, Tested
+    from rig.plugins.serve_commands.tested import ServedArm, Tested
 
     own = {name.removeprefix("model."): value for name, value in FINGERPRINT.items()}
-    served = Served(run="r", arm="a", tested=Tested(**own), file="/f")
+    served = ServedArm(run="r", arm="a", tested=Tested(**own), file="/f")
     notes = " ".join(common_notes(served, "28 of 30 calls leaked"))
     assert "28 of 30 calls leaked" in notes
     assert "rig carried them out; llama-server, vLLM and LM Studio leave" in notes

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from rig.core.calls import ByName, JsonObject
 from rig.core.files import json_text
 from rig.plugins.llama.core.settings import Sampling
-from rig.plugins.serve_commands.tested import Served
+from rig.plugins.serve_commands.tested import ServedArm
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ _ALWAYS = ("temp", "top_k", "top_p", "min_p")
 """What llama-server sets to other values by itself; so do the files that have settings of sampling."""
 
 
-def llama_server(served: Served) -> Program:
+def llama_server(served: ServedArm) -> Program:
     """Return the command line of llama-server."""
     arguments, notes = ["llama-server"], []
     for option, value in _options(served):
@@ -63,7 +63,7 @@ def llama_server(served: Served) -> Program:
     return Program("llama_server", "llama-server", (shlex.join(arguments),), tuple(notes))
 
 
-def _options(served: Served) -> Iterator[tuple[str, str | None]]:
+def _options(served: ServedArm) -> Iterator[tuple[str, str | None]]:
     """Yield the options of llama-server with their values."""
     tested = served.tested
     yield "-m", served.file
@@ -115,7 +115,7 @@ _OLLAMA = {
 """Ollama's parameters by the names of `Sampling`."""
 
 
-def ollama(served: Served) -> Program:
+def ollama(served: ServedArm) -> Program:
     """Return a Modelfile for Ollama."""
     tested = served.tested
     values, (keys, kv_values) = _values(tested.samplers), tested.kv
@@ -142,7 +142,7 @@ def ollama(served: Served) -> Program:
     return Program("ollama", "Ollama, as a Modelfile", tuple(lines), (*notes, *_not_carried(served, left)))
 
 
-def _not_carried(served: Served, left: list[str]) -> Iterator[str]:
+def _not_carried(served: ServedArm, left: list[str]) -> Iterator[str]:
     """Yield what only llama-server can be told, in a line, if there is anything."""
     tested = served.tested
     only = ("rope_scaling", "rope_scale", "yarn_orig_ctx", "n_cpu_moe", "override_tensor", "tensor_split")
@@ -164,7 +164,7 @@ _LM_STUDIO: Mapping[str, str] = {
 """LM Studio's settings by the names of `Sampling`."""
 
 
-def lm_studio(served: Served) -> Program:
+def lm_studio(served: ServedArm) -> Program:
     """Return the settings of LM Studio, a line each."""
     tested = served.tested
     keys, kv_values = tested.kv
@@ -189,10 +189,10 @@ def lm_studio(served: Served) -> Program:
     return Program("lm_studio", "LM Studio, in its settings", lines, (note, *_not_carried(served, left)))
 
 
-PROGRAMS: tuple[Callable[[Served], Program], ...] = (llama_server, ollama, lm_studio)
+PROGRAMS: tuple[Callable[[ServedArm], Program], ...] = (llama_server, ollama, lm_studio)
 
 
-def common_notes(served: Served, form_note: str) -> list[str]:
+def common_notes(served: ServedArm, form_note: str) -> list[str]:
     """Return what no server can be told, and what differs between servers.
 
     `form_note` says which calls were in other forms than the family's own.
@@ -225,7 +225,7 @@ def common_notes(served: Served, form_note: str) -> list[str]:
     return notes
 
 
-def facts(served: Served) -> JsonObject:
+def facts(served: ServedArm) -> JsonObject:
     """Return which file it is."""
     tested = served.tested
     return {"file": served.file, "sha256": tested.file_sha256, "bytes": tested.file_bytes}

@@ -113,7 +113,7 @@ class Tested(_Part):
         return None if self.thinking == "off" else self.thinking_tokens
 
 
-class Served(_Part):
+class ServedArm(_Part):
     """An arm to be served: its settings, and where the files are that it was run with.
 
     `remarks` are about these files.
@@ -128,7 +128,7 @@ class Served(_Part):
     remarks: tuple[str, ...] = ()
 
 
-def read(run: StoredRun, arm: StoredArm) -> Served:
+def read(run: StoredRun, arm: StoredArm) -> ServedArm:
     """Return how an arm was run. Raises RigError for one that was not run from a file, and for damage."""
     where = f"{run.id}/{arm.name}"
     fingerprint = arm.fingerprint or {}
@@ -146,7 +146,7 @@ def read(run: StoredRun, arm: StoredArm) -> Served:
         adapters = [*_scaled(run.settings.get("lora")), *_registered_adapters(run.settings.get("models"))]
         values["adapter"] = _place(tested.adapter, adapters, remarks)
     values["template"] = _template_of(run, arm) or _registered_template(tested)
-    return parsed(Served, {**values, "remarks": tuple(remarks)}, where, "an arm that can be served")
+    return parsed(ServedArm, {**values, "remarks": tuple(remarks)}, where, "an arm that can be served")
 
 
 def _template_of(run: StoredRun, arm: StoredArm) -> Any:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rig.core.errors import RigError
 from rig.core.models import Model, Notify
 from rig.core.registry import Registry, registered
-from rig.plugins.served.options import Servers
+from rig.plugins.served.options import ServerOptions
 
 REQUIRES = ("llama",)
 
@@ -31,7 +31,7 @@ _DIALECTS = {
 
 def register(registry: Registry) -> None:
     """Register rig's own dialects (`rig.core.registry`)."""
-    registry.add_options("Servers", Servers)
+    registry.add_options("Servers", ServerOptions)
     for scheme in ("http", "https"):
         registry.schemes.later(scheme, "rig.plugins.served.scheme:SERVED", marker="", is_place=False)
     for name, kind in _DIALECTS.items():

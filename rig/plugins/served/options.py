@@ -6,7 +6,7 @@ from rig.config.option import option
 
 
 @dataclass(frozen=True, kw_only=True)
-class Servers:
+class ServerOptions:
     """How a server is spoken to."""
 
     dialect: str | None = option(

@@ -7,7 +7,7 @@ from rig.config.options import RunConfig
 from rig.config.schemes import AGAIN, Loader, Scheme, Variant
 from rig.core.models import Request
 from rig.plugins import served
-from rig.plugins.served.options import Servers
+from rig.plugins.served.options import ServerOptions
 from rig.plugins.served.settings import ServedSettings
 
 _OWN = (
@@ -41,7 +41,7 @@ class Served(Scheme):
         name = text
         for label, of_label in settings.items():
             own = ServedSettings(
-                **{part: getattr(of_label.llama, part) for part in _OWN}, **vars(of_label.part(Servers))
+                **{part: getattr(of_label.llama, part) for part in _OWN}, **vars(of_label.part(ServerOptions))
             )
             name = served.check(text, own)
             kind = own, label.endswith(AGAIN)

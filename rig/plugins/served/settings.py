@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from rig.plugins.llama.core.settings import EngineSettings
-from rig.plugins.served.options import Servers
+from rig.plugins.served.options import ServerOptions
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServedSettings(EngineSettings, Servers):
+class ServedSettings(EngineSettings, ServerOptions):
     """The options of the engine that servers have, too, and those of servers."""

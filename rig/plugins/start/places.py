@@ -48,7 +48,7 @@ class FoundFile(NamedTuple):
         return _QUANTIZATION.sub("", self.name.partition(":")[0]) or self.name
 
 
-class Header(NamedTuple):
+class FileFacts(NamedTuple):
     """What a header says: type, bits of a weight, and whether there are tools; or why it is no model."""
 
     quantization: str = ""
@@ -154,16 +154,16 @@ def _blobs(manifest: object) -> Iterator[str]:
             yield f"sha256-{match[1]}"
 
 
-def read(path: Path) -> Header:
+def read(path: Path) -> FileFacts:
     """Return what the header of a file says."""
     try:
         info = inspect(path)
     except RigError as error:
-        return Header(fault=str(error).removeprefix(f"{path}: "))
+        return FileFacts(fault=str(error).removeprefix(f"{path}: "))
     if info.other:
-        return Header(info.quantization, info.bits_per_weight, fault=info.other)
+        return FileFacts(info.quantization, info.bits_per_weight, fault=info.other)
     template = info.other_templates.get("tool_use") or info.chat_template
-    return Header(info.quantization, info.bits_per_weight, _tools(template))
+    return FileFacts(info.quantization, info.bits_per_weight, _tools(template))
 
 
 @lru_cache(maxsize=64)

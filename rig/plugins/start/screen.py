@@ -16,7 +16,7 @@ from rig.core.meters import available_cores
 from rig.methods import first
 from rig.plugins.llama.memory.plan import machine_memory
 from rig.plugins.start import launch
-from rig.plugins.start.places import FoundFile, Header, find, fit, grouped, read
+from rig.plugins.start.places import FileFacts, FoundFile, find, fit, grouped, read
 from rig.show.table import middle
 from rig.show.texts import file_size
 from tui.screens.base import RigScreen
@@ -58,7 +58,7 @@ class StartScreen(RigScreen[None]):
         """The files, each model's below its name."""
         self.labels: dict[Path, str] = {}
         """What tells the files of a model apart."""
-        self.headers: dict[Path, Header] = {}
+        self.headers: dict[Path, FileFacts] = {}
         self.picked: set[Path] = set()
         self.here = 0
         self.is_found = False
@@ -112,7 +112,7 @@ class StartScreen(RigScreen[None]):
         self.is_found = True
         self.show_state()
 
-    def _take_header(self, file: FoundFile, header: Header) -> None:
+    def _take_header(self, file: FoundFile, header: FileFacts) -> None:
         self.headers[file.path] = header
         if header.fault:
             self.picked.discard(file.path)
@@ -174,7 +174,7 @@ class StartScreen(RigScreen[None]):
             self.app.exit(shlex.join(self.words))
 
     def _fault(self, file: FoundFile) -> str:
-        return self.headers.get(file.path, Header()).fault
+        return self.headers.get(file.path, FileFacts()).fault
 
     # Showing
 

@@ -44,7 +44,7 @@ DAYS_TO_COME = frozenset((which, unit) for which in ("this", "next") for unit in
 """What a date elsewhere tells, too: this Friday. It tells neither how often nor which quarter."""
 
 
-class Comparison:
+class Passages:
     """Two passages, which of their words belong together, and what only one of them has.
 
     What other arguments of the call say is not missing, so it counts for neither.

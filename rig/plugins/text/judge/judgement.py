@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from rig.core.calls import UNREAD
 from rig.plugins.text.judge.around import NOWHERE, Elsewhere, around
 from rig.plugins.text.judge.findings import Finding, unclear
-from rig.plugins.text.judge.guard import Comparison
+from rig.plugins.text.judge.guard import Passages
 from rig.plugins.text.judge.least import least_differences
 from rig.plugins.text.judge.passages import passages, sentences_of, unshared
 from rig.plugins.text.reading.characters import readable
@@ -90,7 +90,7 @@ def judge(
             if not equal(one.text, other.text):
                 findings.append(unclear("in a language that is not read"))
             continue
-        comparison = Comparison(kind, one, other, elsewhere)
+        comparison = Passages(kind, one, other, elsewhere)
         findings += comparison.findings()
         if not comparison.is_same_but_for_what_is_told_elsewhere:
             values.append(_read(reader, comparison))
@@ -104,7 +104,7 @@ def judge(
     return _verdict(findings, value, band, enough)
 
 
-def _read(reader: Reader, comparison: Comparison) -> float | None:
+def _read(reader: Reader, comparison: Passages) -> float | None:
     """Return how likely two passages say the same, as they are written or with their facts in one form."""
     first, second = comparison.sentences
     value = reader(first.text, second.text)
