@@ -46,6 +46,7 @@ UNREAD = {
     "docs": "opens pages that come with rig",
     "noise": "plays models that the user names",
     "author": "takes toolboxes and scenes that the user names",
+    "start": "lists files where programs keep models",
 }
 """Verbs that read nothing out of a run store, and why."""
 CALLS = {
@@ -85,6 +86,7 @@ CALLS = {
     ],
     "plan": [("oracle", "oracle", "--like", "RUN", "--seconds", "0")],
     "doctor": [()],
+    "serve-command": [("RUN",), ("RUN", "--json")],
     "import": [("STORE", "--runs", "NEW.sqlite")],
 }
 UNWALKED = {
