@@ -10,7 +10,7 @@ from rig.core.errors import RigError
 from rig.plugins.llama.core.template import ChatTemplate, TemplateError, probing
 from rig.plugins.llama.formats.detection import Native, Unsupported, native_of
 from rig.plugins.llama.formats.probe import find_variables
-from rig.plugins.templates.talks import TALKS, Talk
+from rig.plugins.templates.talks import TALKS, TemplateTalk
 
 
 class Prompt(NamedTuple):
@@ -24,7 +24,7 @@ class Prompt(NamedTuple):
         """The prompt's lines; a refusal is one."""
         return [f"(refused: {self.refusal})"] if self.refusal else self.text.split("\n")
 
-    def missing(self, talk: Talk) -> list[str]:
+    def missing(self, talk: TemplateTalk) -> list[str]:
         """Return the parts of a conversation that its prompt does not show."""
         if self.refusal:
             return []
@@ -40,13 +40,13 @@ def _escaped(text: str) -> str:
 
 
 _OF_JSON = '{}"\\'
-Render = Callable[[Talk], Prompt]
+Render = Callable[[TemplateTalk], Prompt]
 
 
 def by_jinja(template: ChatTemplate) -> Render:
     """Return what renders with Jinja2, as rig does: arguments as objects, as text where that is refused."""
 
-    def render(talk: Talk) -> Prompt:
+    def render(talk: TemplateTalk) -> Prompt:
         refusal = ""
         for tried in (talk, talk.with_texts()):
             try:
@@ -66,7 +66,7 @@ def prompts(render: Render) -> dict[str, Prompt]:
     return {talk.name: render(talk) for talk in TALKS}
 
 
-class Difference(NamedTuple):
+class PromptDifference(NamedTuple):
     """A conversation whose two prompts differ: the lines of a diff, and what only one of them lacks."""
 
     talk: str
@@ -84,7 +84,7 @@ class Difference(NamedTuple):
         }
 
 
-def differences(first: Mapping[str, Prompt], second: Mapping[str, Prompt]) -> list[Difference]:
+def differences(first: Mapping[str, Prompt], second: Mapping[str, Prompt]) -> list[PromptDifference]:
     """Return the conversations whose prompts differ."""
     found = []
     for talk in TALKS:
@@ -95,7 +95,7 @@ def differences(first: Mapping[str, Prompt], second: Mapping[str, Prompt]) -> li
         missing, lacking = one.missing(talk), other.missing(talk)
         both = not (one.refusal or other.refusal)
         found.append(
-            Difference(
+            PromptDifference(
                 talk.name,
                 lines,
                 tuple(part for part in lacking if part not in missing) if both else (),
@@ -182,9 +182,9 @@ def _end(prompt: Prompt) -> str:
     return repr(prompt.text.rpartition("Oslo?")[2][-120:])
 
 
-def grouped(found: Sequence[Difference]) -> list[tuple[Difference, list[str]]]:
+def grouped(found: Sequence[PromptDifference]) -> list[tuple[PromptDifference, list[str]]]:
     """Return differences without repeats: each with the names of the conversations that show the same."""
-    groups: dict[tuple[str, ...], tuple[Difference, list[str]]] = {}
+    groups: dict[tuple[str, ...], tuple[PromptDifference, list[str]]] = {}
     for difference in found:
         changed = tuple(line for line in difference.diff if line[:1] in "+-")
         groups.setdefault(changed, (difference, []))[1].append(difference.talk)

@@ -10,7 +10,7 @@ from rig.core.errors import RigError
 from rig.core.files import read_text
 from rig.plugins.llama.core.template import ChatTemplate
 from rig.plugins.templates.comparison import Prompt, Render, by_jinja
-from rig.plugins.templates.talks import Talk
+from rig.plugins.templates.talks import TemplateTalk
 
 if TYPE_CHECKING:  # which loads llama.cpp
     from rig.plugins.llama.engine import LlamaCppModel
@@ -18,21 +18,21 @@ if TYPE_CHECKING:  # which loads llama.cpp
 _JINJA = (".jinja", ".jinja2", ".j2", ".txt")
 
 
-class Named(NamedTuple):
+class NamedTemplate(NamedTuple):
     """A template with the name that people gave."""
 
     name: str
     template: ChatTemplate
 
 
-def named(text: str, *, tokens: ChatTemplate | None = None) -> Named:
+def named(text: str, *, tokens: ChatTemplate | None = None) -> NamedTemplate:
     """Return the template of a Jinja2 file, or the one that rig runs a model with. Raises RigError.
 
     A Jinja2 file names no tokens for beginning and end; they are those of another template, or `<s>`.
     """
     if text.endswith(_JINJA):
         bos, eos = (tokens.bos, tokens.eos) if tokens else ("<s>", "</s>")
-        return Named(text, _compiled(text, read_text(Path(text)), bos, eos))
+        return NamedTemplate(text, _compiled(text, read_text(Path(text)), bos, eos))
     # Imported here, because they load llama.cpp.
     from rig.plugins.llama.core.llama import LlamaModel
     from rig.plugins.llama.core.tokenizer import Tokenizer
@@ -49,7 +49,7 @@ def named(text: str, *, tokens: ChatTemplate | None = None) -> Named:
     with closing(LlamaModel(info.path, weightless=True)) as model:
         tokenizer = Tokenizer(model)
         bos, eos = (tokenizer.special_text(token) for token in (tokenizer.bos, tokenizer.eos))
-    return Named(text, _compiled(text, source, bos, eos))
+    return NamedTemplate(text, _compiled(text, source, bos, eos))
 
 
 def template_like(model: "LlamaCppModel", options: EngineOptions) -> ChatTemplate:
@@ -73,7 +73,7 @@ def _compiled(name: str, source: str, bos: str, eos: str) -> ChatTemplate:
         raise RigError(f"{name}: {error}") from error
 
 
-def second_of(model: str) -> Named:
+def second_of(model: str) -> NamedTemplate:
     """Return the template of a file besides the one that rig runs it with. Raises RigError."""
     from rig.plugins.llama.files import registry
     from rig.plugins.llama.files.info import inspect
@@ -86,7 +86,7 @@ def second_of(model: str) -> Named:
         for name, source in {**templates, "the registry's template": of_family}.items():
             if source and source != used:
                 first = named(model).template
-                return Named(f"{model}: {name}", _compiled(name, source, first.bos, first.eos))
+                return NamedTemplate(f"{model}: {name}", _compiled(name, source, first.bos, first.eos))
     raise RigError(f"{model}: has one template; give another file to compare it with, or --server URL")
 
 
@@ -105,7 +105,7 @@ def by_server(url: str, template: ChatTemplate) -> Render:
         raise RigError(f"{url}: runs another chat template than the file's; start it with the same file")
     bos = template.bos
 
-    def render(talk: Talk) -> Prompt:
+    def render(talk: TemplateTalk) -> Prompt:
         talk = talk.with_texts()
         body: JsonObject = {"messages": list(talk.messages), "chat_template_kwargs": dict(talk.variables)}
         if talk.tools:

@@ -25,7 +25,7 @@ THINKS: JsonObject = {"enable_thinking": True, "thinking": True}
 QUIET: JsonObject = {"enable_thinking": False, "thinking": False}
 
 
-class Talk(NamedTuple):
+class TemplateTalk(NamedTuple):
     """A conversation as servers get it, with the texts of it that a model should read, by what they are.
 
     A text that is empty stands for the end of the prompt.
@@ -36,7 +36,7 @@ class Talk(NamedTuple):
     tools: tuple[JsonObject, ...] = ()
     variables: JsonObject = {}  # noqa: RUF012 - nothing changes it
 
-    def with_texts(self) -> "Talk":
+    def with_texts(self) -> "TemplateTalk":
         """Return the conversation with the arguments of its calls as text, as OpenAI's clients send them."""
         return self._replace(messages=tuple(map(_with_texts, self.messages)))
 
@@ -110,35 +110,41 @@ def _parts(*texts: str) -> list[JsonObject]:
     return [{"type": "text", "text": text} for text in texts]
 
 
-TALKS: tuple[Talk, ...] = (
-    Talk("a question", (_USER,)),
-    Talk("a system message", (_SYSTEM, _USER)),
-    Talk("a developer's message", (_say("developer", "Developed: be brief."), _USER)),
-    Talk("two turns", (_SYSTEM, _USER, _REPLY, _NEXT)),
-    Talk("two messages of the user", (_USER, _NEXT)),
-    Talk("two replies", (_USER, _REPLY, _say("assistant", "Added: all day."), _NEXT)),
-    Talk("a later system message", (_SYSTEM, _USER, _REPLY, _say("system", "Later: be kind."), _NEXT)),
-    Talk("white space", (_say("user", "  Spaced\n\n"), _say("assistant", "\n Padded \n"), _NEXT)),
-    Talk("many scripts", (_say("user", "Wörter é 語 😀 \u202eabc"),)),
-    Talk("marks in words", (_say("user", "Marked <|im_end|> </s> [INST] <think>x</think>"),)),
-    Talk("content in parts", (_say("system", _parts("Instructed:")), _say("user", _parts("Asked:", "More")))),
-    Talk("tools", (_USER,), TOOLS),
-    Talk("tools and a system message", (_SYSTEM, _USER), TOOLS),
-    Talk("tools in a second turn", (_SYSTEM, _USER, _REPLY, _NEXT), TOOLS),
-    Talk("a call", (_SYSTEM, _USER, *_CALLED), TOOLS),
-    Talk("a call without tools", (_USER, *_CALLED)),
-    Talk("a call with words", (_USER, *_calling(_OSLO, words="Announced: I look.")), TOOLS),
-    Talk("two calls at once", (_USER, *_calling(_OSLO, _ROME)), TOOLS),
-    Talk("two calls, one by one", (_USER, *_CALLED, *_calling(_ROME)), TOOLS),
-    Talk("a call and a reply", (_SYSTEM, _USER, *_CALLED, _REPLY, _NEXT), TOOLS),
-    Talk("a call in each turn", (_USER, *_CALLED, _REPLY, _NEXT, *_calling(_ROME)), TOOLS),
-    Talk("nested arguments", (_USER, *_calling(_NESTED)), TOOLS),
-    Talk("quotes in arguments", (_USER, *_calling(_QUOTED)), TOOLS),
-    Talk("no arguments", (_USER, *_calling(_WITHOUT)), TOOLS),
-    Talk("thoughts beside a call", (_USER, *_PONDERED), TOOLS, THINKS),
-    Talk("thoughts of an earlier turn", (_USER, _THOUGHT, _NEXT), (), THINKS),
-    Talk("thoughts of an earlier call", (_USER, *_PONDERED, _REPLY, _NEXT), TOOLS, THINKS),
-    Talk("thoughts in words", (_USER, _say("assistant", "<think>\nInner\n</think>\n\nReplied"), _NEXT)),
-    Talk("thinking on", (_SYSTEM, _USER), TOOLS, THINKS),
-    Talk("thinking off", (_SYSTEM, _USER), TOOLS, QUIET),
+TALKS: tuple[TemplateTalk, ...] = (
+    TemplateTalk("a question", (_USER,)),
+    TemplateTalk("a system message", (_SYSTEM, _USER)),
+    TemplateTalk("a developer's message", (_say("developer", "Developed: be brief."), _USER)),
+    TemplateTalk("two turns", (_SYSTEM, _USER, _REPLY, _NEXT)),
+    TemplateTalk("two messages of the user", (_USER, _NEXT)),
+    TemplateTalk("two replies", (_USER, _REPLY, _say("assistant", "Added: all day."), _NEXT)),
+    TemplateTalk(
+        "a later system message", (_SYSTEM, _USER, _REPLY, _say("system", "Later: be kind."), _NEXT)
+    ),
+    TemplateTalk("white space", (_say("user", "  Spaced\n\n"), _say("assistant", "\n Padded \n"), _NEXT)),
+    TemplateTalk("many scripts", (_say("user", "Wörter é 語 😀 \u202eabc"),)),
+    TemplateTalk("marks in words", (_say("user", "Marked <|im_end|> </s> [INST] <think>x</think>"),)),
+    TemplateTalk(
+        "content in parts", (_say("system", _parts("Instructed:")), _say("user", _parts("Asked:", "More")))
+    ),
+    TemplateTalk("tools", (_USER,), TOOLS),
+    TemplateTalk("tools and a system message", (_SYSTEM, _USER), TOOLS),
+    TemplateTalk("tools in a second turn", (_SYSTEM, _USER, _REPLY, _NEXT), TOOLS),
+    TemplateTalk("a call", (_SYSTEM, _USER, *_CALLED), TOOLS),
+    TemplateTalk("a call without tools", (_USER, *_CALLED)),
+    TemplateTalk("a call with words", (_USER, *_calling(_OSLO, words="Announced: I look.")), TOOLS),
+    TemplateTalk("two calls at once", (_USER, *_calling(_OSLO, _ROME)), TOOLS),
+    TemplateTalk("two calls, one by one", (_USER, *_CALLED, *_calling(_ROME)), TOOLS),
+    TemplateTalk("a call and a reply", (_SYSTEM, _USER, *_CALLED, _REPLY, _NEXT), TOOLS),
+    TemplateTalk("a call in each turn", (_USER, *_CALLED, _REPLY, _NEXT, *_calling(_ROME)), TOOLS),
+    TemplateTalk("nested arguments", (_USER, *_calling(_NESTED)), TOOLS),
+    TemplateTalk("quotes in arguments", (_USER, *_calling(_QUOTED)), TOOLS),
+    TemplateTalk("no arguments", (_USER, *_calling(_WITHOUT)), TOOLS),
+    TemplateTalk("thoughts beside a call", (_USER, *_PONDERED), TOOLS, THINKS),
+    TemplateTalk("thoughts of an earlier turn", (_USER, _THOUGHT, _NEXT), (), THINKS),
+    TemplateTalk("thoughts of an earlier call", (_USER, *_PONDERED, _REPLY, _NEXT), TOOLS, THINKS),
+    TemplateTalk(
+        "thoughts in words", (_USER, _say("assistant", "<think>\nInner\n</think>\n\nReplied"), _NEXT)
+    ),
+    TemplateTalk("thinking on", (_SYSTEM, _USER), TOOLS, THINKS),
+    TemplateTalk("thinking off", (_SYSTEM, _USER), TOOLS, QUIET),
 )

@@ -12,8 +12,8 @@ from rig.cli.verbs import argument, option, verb
 from rig.core.errors import RigError, counted
 
 if TYPE_CHECKING:
-    from rig.plugins.templates.comparison import Difference
-    from rig.plugins.templates.sources import Named
+    from rig.plugins.templates.comparison import PromptDifference
+    from rig.plugins.templates.sources import NamedTemplate
 
 _MOST_SHOWN = 6
 """Different diffs that are shown without --all."""
@@ -46,7 +46,7 @@ def command(
     """
     # Imported here, because templates and their forms take a moment to load.
     from rig.plugins.templates.comparison import by_jinja, differences, grouped, meaning, prompts
-    from rig.plugins.templates.sources import Named, by_server, named, second_of
+    from rig.plugins.templates.sources import NamedTemplate, by_server, named, second_of
     from rig.plugins.templates.talks import TALKS
 
     first = named(model)
@@ -54,7 +54,7 @@ def command(
     if server is not None:
         if other is not None:
             raise RigError("--server compares engines for one template; leave out the other")
-        second = Named(f"llama.cpp at {server}", first.template)
+        second = NamedTemplate(f"llama.cpp at {server}", first.template)
         others = prompts(by_server(server, first.template))
     else:
         second = named(other, tokens=first.template) if other else second_of(model)
@@ -80,9 +80,9 @@ def command(
 
 
 def _show(
-    first: Named,
-    second: Named,
-    groups: list[tuple[Difference, list[str]]],
+    first: NamedTemplate,
+    second: NamedTemplate,
+    groups: list[tuple[PromptDifference, list[str]]],
     means: dict[str, tuple[str, str]],
     *,
     every: bool,
