@@ -19,14 +19,17 @@ def with_forms(
     """Return the score of a task with the forms of the calls that a role made in its turns.
 
     `rescored` scores the turns as a strict reader would have left them; None where such a reader would have
-    made the task go on otherwise, so that only another run can tell. Models without forms add nothing.
+    made the task go on otherwise, so that only another run can tell. A task in which nothing was generated,
+    as by an oracle, adds nothing; one without calls counts for a strict reader as it does for any other.
     """
     steps = [step for turn in turns for step in turn.steps if step.role == role]
     forms = Counter(step.prediction.form for step in steps if step.prediction.form)
-    if not forms:
+    if not forms and not any(step.prediction.usage.completion_tokens for step in steps):
         return score
-    counts: dict[str, float] = {OWN_CALLS: forms.pop(OWN, 0), **forms}
-    counts[FORMED] = sum(counts.values())
+    counts: dict[str, float] = {}
+    if forms:
+        counts = {OWN_CALLS: forms.pop(OWN, 0), **forms}
+        counts[FORMED] = sum(counts.values())
     is_leaked = any(form.startswith(LEAKED) for form in forms)
     unclear = dict(score.unclear)
     if rescored is not None:

@@ -7,8 +7,10 @@ import small_talks
 
 from rig.compare.arms import ComparisonOptions
 from rig.compare.compare import compare
-from rig.core.metrics import forms_in_words
-from rig.core.models import LEAKED, OWN, Model, OnPiece, Prediction, Request
+from rig.core.metrics import Declaration, Metric, Score, forms_in_words
+from rig.core.models import LEAKED, OWN, Model, OnPiece, Prediction, Request, Usage
+from rig.core.tasks import PlayedTurn, Step
+from rig.scoring.forms import with_forms
 from rig.store import Runs
 
 FENCED = f"{LEAKED}fenced JSON"
@@ -92,3 +94,18 @@ def test_nothing_is_declared_where_all_calls_are_in_the_own_form(tmp_path: Path)
         run = runs.get("latest")
         assert "strict_success_rate" not in run.declaration.rates(run.arms[0].rated)
         assert run.declaration.form_note(run.arms[0].counts) == ""
+
+
+@pytest.mark.parametrize(("tokens", "strict"), [(2, 1), (0, None)])
+def test_a_task_without_calls_counts_for_a_strict_reader_as_for_any_other(
+    tokens: int, strict: int | None
+) -> None:
+    """As where nothing is to be called; an oracle generates no tokens."""
+    words = Prediction(raw="No.", reply="No.", usage=Usage(completion_tokens=tokens))
+    metric = Metric("success_rate", "success", "success", "tasks")
+    declaration = Declaration("any", (metric,), success="success")
+    turns = [PlayedTurn(0, (Step(words),))]
+    score = Score({"success": 1, "tasks": 1})
+    formed = with_forms(score, turns, "assistant", declaration, lambda _: Score({}))
+    assert formed.counts.get("strict.success") == strict
+    assert "calls.formed" not in formed.counts
