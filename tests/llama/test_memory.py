@@ -283,7 +283,7 @@ def test_a_huge_context_is_counted_without_opening_it(
         inferred = count(shape).on("CPU")
     assert opened == [2**15, 2**12, 2**11]
     for name in ("layers", "weights", "repacked", "kv", "state", "compute"):
-        assert getattr(inferred, name) == pytest.approx(getattr(whole, name), rel=0.01), name
+        assert getattr(inferred, name) == pytest.approx(getattr(whole, name), rel=0.02), name
 
 
 @pytest.mark.model

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rig.config.engine import GrammarArm
 from rig.core.calls import Call
@@ -54,8 +55,8 @@ class Marked(AnswerFormat):
         functions = [{name: getattr(tool, name) for name in shape} for tool in self.tools]
         return Offer(declarations=tuple({"type": "function", "function": each} for each in functions))
 
-    def language(self) -> Language:
-        return self._language
+    def language(self, choice: str = "auto") -> Language:
+        return replace(self._language, choice=choice)
 
     def write(self, messages: Sequence[Message]) -> list[ChatMessage]:
         chat: list[ChatMessage] = []
@@ -101,7 +102,7 @@ class Tagged(Marked):
 
     name = "tagged"
 
-    def language(self) -> Language:
+    def language(self, choice: str = "auto") -> Language:
         calls = [
             (
                 f"<function={tool.name}>\n",
@@ -118,7 +119,7 @@ class Tagged(Marked):
             tuple(piece for part in call for piece in (part if isinstance(part, tuple) else (part,)))
             for call in calls
         )
-        return Language(calls=flat, trigger="<tool_call>", prefix="\n", suffix="</tool_call>")
+        return Language(calls=flat, trigger="<tool_call>", prefix="\n", suffix="</tool_call>", choice=choice)
 
 
 def register(registry: Registry) -> None:

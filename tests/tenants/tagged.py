@@ -25,9 +25,9 @@ class Tagged(AnswerFormat):
         return Offer(f"To use a tool write {OPEN} and {CLOSE} around a call.", "\n".join(tools))
 
     @cache  # noqa: B019 - the grammar is found again by this very object
-    def language(self) -> Language:
+    def language(self, choice: str = "auto") -> Language:
         calls = (((f'{{"name": "{t.name}", "arguments": '), t.parameters, "}") for t in self.tools)
-        return Language(calls=tuple(calls), trigger=OPEN, suffix=CLOSE)
+        return Language(calls=tuple(calls), trigger=OPEN, suffix=CLOSE, choice=choice)
 
     def write(self, messages: Sequence[Message]) -> list[ChatMessage]:
         chat = []
