@@ -57,6 +57,7 @@ _ARGUMENTS = {
     "what": ("latest",), "files": ("@runs.sqlite",), "file": ("@text",), "places": ("latest",),
     "folder": ("@new",),
     "directory": ("@suite",), "toolbox": ("@hall",), "policy": ("@gate.toml",), "card": ("@card.json",),
+    "arm": ("latest/oracle",), "first": ("tiny",), "second": ("tiny",), "other": ("tiny",),
     "labels": ("@text",), "suite": ("easy",), "tool": ("@hall",),
 }  # fmt: skip
 _BASES: dict[str, tuple[str, ...]] = {

@@ -90,7 +90,7 @@ def _arms(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
 def test_an_option_of_the_engine_is_one_entry(changed: Path, call: Call, tmp_path: Path) -> None:
     model = tiny_gguf.write(tmp_path / "tiny.gguf")
     rig = ("-m", "rig")
-    text = call(changed, *rig, "run", "--help").stdout
+    text = call(changed, *rig, "run", "--help-all").stdout
     line = r"--warmth N +How warm the model is. \*  \[default: 1; x>=0\]"
     assert re.search(line, text.partition("Generation:")[2].partition("Machine:")[0])
     for verb in ("judge", "screen", "noise"):
@@ -136,7 +136,7 @@ def test_an_option_of_a_method_is_one_entry(call: Call, tmp_path: Path) -> None:
         '[{"name": "eight", "number": 8}, {"name": "three", "number": 3}]', encoding="utf-8"
     )
     rig = ("-m", "rig", "--plugin", plugin)
-    text = call(CHECKOUT, *rig, "run", "--help").stdout
+    text = call(CHECKOUT, *rig, "run", "--help-all").stdout
     assert re.search(r"most=5 +guessing: Guess at most so often. \*", text.partition("for --set:")[2])
     asked = ("run", "bisecting", "--suite", "secrets", "--role", "user=honest", "--display", "none", "--json")
     arms = _arms(call(CHECKOUT, *rig, *asked, "--set", "most=1", "--set", "most=4"))

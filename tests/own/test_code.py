@@ -13,6 +13,7 @@ from native_templates import OWN
 
 from rig.core.calls import Call
 from rig.core.errors import RigError
+from rig.plugins.matching.worlds import diff
 from rig.world import Simulator
 from rig.world.toolbox import find_toolbox
 
@@ -112,7 +113,7 @@ def test_they_act_in_their_tables_which_are_restored(folder: Make) -> None:
         "now": "2025-03-06T09:00:00",
     }
     assert respond(made, "find_notes", word="milk") == ["Buy milk", "Milk, again"]
-    assert [change.table for change in made.diff(before, made.snapshot()).changes] == ["notes"]
+    assert [change.table for change in diff(made, before, made.snapshot()).changes] == ["notes"]
     assert respond(made.twin(), "find_notes", word="milk") == ["Buy milk"]
     made.restore(before)
     assert respond(made, "find_notes", word="milk") == ["Buy milk"]

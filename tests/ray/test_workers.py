@@ -2,12 +2,14 @@
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import small_talks
 
+from rig.config.options import RunConfig
 from rig.config.schemes import place_of
 from rig.core.errors import RigError
 from rig.core.events import Event, Notice
@@ -162,6 +164,7 @@ def test_planning_a_run_elsewhere_connects_to_nothing(
     planned = small_talks.plan(tmp_path / "runs.sqlite", small_talks.oracle())
     todo = elsewhere(planned, "ray:192.0.2.9:1")
     assert todo.place is RAY
-    adapted = small_talks.plan(tmp_path / "runs.sqlite", recipe={"lora": ["some.gguf"]})
+    config = RunConfig.of(models=("a.gguf",), lora=("some.gguf",))
+    adapted = replace(planned, arms=tuple(replace(arm, config=config) for arm in planned.arms))
     with pytest.raises(RigError, match="--on does not work with --lora"):
         elsewhere(adapted, "ray")
