@@ -91,14 +91,14 @@ def test_an_option_of_the_engine_is_one_entry(changed: Path, call: Call, tmp_pat
     model = tiny_gguf.write(tmp_path / "tiny.gguf")
     rig = ("-m", "rig")
     text = call(changed, *rig, "run", "--help-all").stdout
-    line = r"--warmth N +How warm the model is. \*  \[default: 1; x>=0\]"
-    assert re.search(line, text.partition("Generation:")[2].partition("Machine:")[0])
+    line = r"--warmth N +How warm the model is. \*  \[default: 1; from 0 on\]"
+    assert re.search(line, text.partition("Generation (llama):")[2])
     for verb in ("judge", "screen", "noise"):
         words = (verb, "answers") if verb == "judge" else (verb,)
-        assert re.search(r"--warmth N +How warm the model is.", call(changed, *rig, *words, "--help").stdout)
-    assert "--warmth -1" in call(changed, *rig, "run", "oracle", "--warmth", "-1", code=2).stderr.replace(
-        "'--warmth': ", "--warmth "
-    )
+        told = call(changed, *rig, *words, "--help-all").stdout
+        assert re.search(r"--warmth N +How warm the model is.", told)
+    refused = call(changed, *rig, "run", "oracle", "--warmth", "-1", code=2).stderr
+    assert "--warmth takes a whole number from 0 on, not -1" in refused
 
     call(changed, "-c", STOPPED, model, "dict(warmth=(2, 3))")
     stored = json.loads(call(changed, *rig, "show", "latest", "--json").stdout)
