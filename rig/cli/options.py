@@ -131,8 +131,9 @@ class OptionType(click.ParamType[Any]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         try:
             if self.told.commas:
-                return self.told.read(value)
-            return self.told.parse(value) if isinstance(value, str) else self.told.check(value)
+                return tuple(map(self.told.word, self.told.read(value)))
+            checked = self.told.parse(value) if isinstance(value, str) else self.told.check(value)
+            return self.told.word(checked)  # what a word means is read with the rest of the configuration
         except RigError as error:
             raise RefusedValue(str(error), ctx, param) from error
 

@@ -143,8 +143,6 @@ class Option:
         """Return one value, or the word for one, as it is read. Raises RigError that names no option."""
         if isinstance(value, str) and value in (self.values or ()):
             return (self.values or {})[value]
-        if value is not None and value in (self.values or {}).values() and not isinstance(value, bool):
-            return value  # what a word means, as it is kept
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if value is None:
             is_right = self.default is None

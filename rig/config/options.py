@@ -267,7 +267,10 @@ class RunConfig(RunOptions, MethodOptions):
 
     def replace(self, **changes: Any) -> "RunConfig":
         """Return a copy with these values, as `of` takes them. Raises RigError."""
-        return self.of(**{**{name: self.values(name) for name in TABLE if self.is_changed(name)}, **changes})
+        changed = {name: told for name, told in TABLE.items() if self.is_changed(name)}
+        # By their words, as what a word means is no value that people give: 0 for an automatic context.
+        kept = {name: tuple(map(told.word, self.values(name))) for name, told in changed.items()}
+        return self.of(**{**kept, **changes})
 
     def players(self) -> dict[str, tuple[str, ...]]:
         """Return the players of each role, one or several. Raises RigError for what is not ROLE=MODEL."""
@@ -306,6 +309,14 @@ def _labels(name: str, values: Sequence[Any]) -> dict[Any, str]:
     return {
         value: f"{name.replace('_', '-')}={str(word).removesuffix('.0')}" for value, word in short.items()
     }
+
+
+def told_by(arm: str, name: str, values: Sequence[Any]) -> Any:
+    """Return which of an option's several values the name of an arm tells; None if it tells none."""
+    labels = _labels(name, values)
+    # The longest first, as one can end like another that has a space in it.
+    ordered = sorted(values, key=lambda value: len(labels[value]), reverse=True)
+    return next((value for value in ordered if f" {labels[value]} " in f" {arm} "), None)
 
 
 def pair(text: str, option: str, form: str) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rig.cli.options import click_option
-from rig.config.engine import EngineOptions
+from rig.config.engine import AUTO, EngineOptions
 from rig.config.option import Option
 from rig.config.options import OF_ENGINE, TABLE, RunConfig, engine_fingerprint
 from rig.core.errors import RigError
@@ -86,3 +86,11 @@ def test_an_option_that_makes_arms_is_its_first_value_with_the_levels_beside_it(
         "temperature=0.7": 0.7,
     }
     assert not any(arm.levels for arm in arms.values())
+
+
+def test_a_copy_keeps_what_words_mean_which_nobody_can_give_as_such() -> None:
+    config = RunConfig.of(n_ctx="auto")
+    assert config.llama.n_ctx == AUTO
+    assert config.replace(seed=1).llama.n_ctx == AUTO
+    with pytest.raises(RigError, match="n_ctx takes a whole number from 1 on or auto, not 0"):
+        RunConfig.of(n_ctx=AUTO)
