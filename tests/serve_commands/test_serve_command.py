@@ -119,21 +119,28 @@ def test_placement_positions_and_adapters(arm: Arm) -> None:
     changes = {
         "n_gpu_layers": 12,
         "n_cpu_moe": 3,
-        "override_tensor": "exps=CPU",
-        "rope_scaling": "yarn",
-        "rope_scale": 4.0,
-        "yarn_orig_ctx": 4096,
+        "llama.tensor_buft_overrides": "exps=CPU",
+        "llama.rope_scaling_type": "yarn",
+        "llama.rope_freq_scale": 0.25,
+        "llama.yarn_orig_ctx": 4096,
+        "llama.use_mmap": "false",
         "adapter": "fine.gguf",
         "adapter_scale": 0.5,
     }
     told = arm.told(changes, lora=["/files/fine.gguf:0.5"])
     words = shlex.split(told["llama_server"]["lines"][0])
     expected = {"-ngl": "12", "--n-cpu-moe": "3", "-ot": "exps=CPU", "--rope-scaling": "yarn"}
-    expected |= {"--rope-scale": "4", "--yarn-orig-ctx": "4096", "--lora-scaled": "/files/fine.gguf:0.5"}
+    expected |= {
+        "--rope-freq-scale": "0.25",
+        "--yarn-orig-ctx": "4096",
+        "--lora-scaled": "/files/fine.gguf:0.5",
+    }
     assert {option: after(words, option) for option in expected} == expected
     assert not any(line.startswith("ADAPTER") for line in told["ollama"]["lines"])
     left = " ".join(told["ollama"]["notes"])
-    assert "rope_scaling, rope_scale, yarn_orig_ctx, n_cpu_moe, override_tensor" in left
+    knobs = "rope_scaling_type, rope_freq_scale, yarn_orig_ctx, tensor_buft_overrides, use_mmap=false"
+    assert f"n_cpu_moe, {knobs}" in left
+    assert "not carried over: llama.cpp's own use_mmap=false" in told["llama_server"]["notes"]
     assert "the adapter's scale" in left
     whole = arm.told({"adapter": "fine.gguf", "adapter_scale": 1.0}, lora=["/files/fine.gguf"])
     assert "ADAPTER /files/fine.gguf" in whole["ollama"]["lines"]
@@ -231,7 +238,8 @@ def test_a_file_by_its_registry_name_and_one_that_is_nowhere(arm: Arm) -> None:
         ({"kv_type": "$(id)"}, {}),
         ({"sampling": "temp=$(id)"}, {}),
         ({"sampling": "temp=1,shell=1"}, {}),
-        ({"rope_scaling": "`id`"}, {}),
+        ({"llama.rope_scaling_type": "`id`"}, {}),
+        ({"llama.other": "\x1b[2J"}, {}),
         ({"native_format": ["no"]}, {}),
         ({"template_set": "\x00"}, {}),
         ({"file_sha256": "no"}, {}),
@@ -309,12 +317,11 @@ def test_every_option_is_one_of_llama_servers(arm: Arm) -> None:
         for group in re.findall(r"\{\s*((?:\"-[\w-]+\",?\s*)+)\}", source)
         for name in re.findall(r'"(-[\w-]+)"', group)
     }
-    from rig.plugins.serve_commands.programs import _SAMPLING
+    from rig.plugins.serve_commands.programs import _KNOBS, _SAMPLING
 
-    changes = {"n_cpu_moe": 3, "override_tensor": "exps=CPU", "tensor_split": "1,1", "main_gpu": 0}
-    changes |= {"rope_scaling": "yarn", "rope_scale": 4.0, "yarn_orig_ctx": 4096, "adapter": "fine.gguf"}
-    changes |= {"thinking": "on", "thinking_tokens": 9}
+    changes: dict[str, Any] = {"n_cpu_moe": 3, "adapter": "fine.gguf", "thinking": "on", "thinking_tokens": 9}
+    changes |= {"llama.main_gpu": 0, "llama.tensor_split": "1,1", "llama.tensor_buft_overrides": "exps=CPU"}
     both = [arm.words({**changes, "adapter_scale": scale}, chat_template="/t") for scale in (1.0, 0.5)]
     options = {word for words in both for word in words if re.fullmatch(r"--?[a-z][\w-]*", word)}
     assert {"-m", "-fa", "--jinja", "--lora", "--lora-scaled", "--reasoning-budget"} <= options
-    assert (options | set(_SAMPLING.values())) <= named
+    assert (options | {*_SAMPLING.values(), *_KNOBS.values()}) <= named

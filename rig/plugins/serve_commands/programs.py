@@ -43,6 +43,19 @@ _SAMPLING = {
     "samplers": "--samplers",
 }
 """llama-server's options by the names of `Sampling`."""
+_KNOBS = {
+    "rope_scaling_type": "--rope-scaling",
+    "rope_freq_base": "--rope-freq-base",
+    "rope_freq_scale": "--rope-freq-scale",
+    "yarn_orig_ctx": "--yarn-orig-ctx",
+    "yarn_ext_factor": "--yarn-ext-factor",
+    "yarn_attn_factor": "--yarn-attn-factor",
+    "yarn_beta_fast": "--yarn-beta-fast",
+    "yarn_beta_slow": "--yarn-beta-slow",
+    "tensor_buft_overrides": "-ot",
+    "tensor_split": "-ts",
+}
+"""llama-server's options by the names of llama.cpp's own parameters."""
 _ALWAYS = ("temp", "top_k", "top_p", "min_p")
 """What llama-server sets to other values by itself; so do the files that have settings of sampling."""
 
@@ -54,10 +67,13 @@ def llama_server(served: ServedArm) -> Program:
         arguments += [option] if value is None else [option, value]
     if (adapter := served.adapter) and any(mark in adapter for mark in ",:"):
         notes.append("llama-server splits the path of an adapter at , and : - rename the file")
-    if served.tested.rope_scaling == "longrope":
+    knobs = served.tested.knobs
+    if knobs.rope_scaling_type == "longrope":
         notes.append(
             "llama-server has no --rope-scaling longrope: a file says so itself, or it cannot be had"
         )
+    if knobs.others:
+        notes.append(f"not carried over: llama.cpp's own {', '.join(knobs.others)}")
     if served.template:
         notes.append("the template has to be given, as the model was tested with another than its file's")
     return Program("llama_server", "llama-server", (shlex.join(arguments),), tuple(notes))
@@ -74,19 +90,15 @@ def _options(served: ServedArm) -> Iterator[tuple[str, str | None]]:
     yield "-ngl", "all" if tested.n_gpu_layers < 0 else str(tested.n_gpu_layers)
     if tested.n_cpu_moe:
         yield "--n-cpu-moe", str(tested.n_cpu_moe)
-    if tested.override_tensor:
-        yield "-ot", tested.override_tensor
-    if tested.tensor_split:
-        yield "-ts", tested.tensor_split
-    if tested.main_gpu is not None:
-        yield from (("-sm", "none"), ("-mg", str(tested.main_gpu)))
+    knobs = tested.knobs
+    for name, option in _KNOBS.items():
+        if (value := getattr(knobs, name)) not in (None, "longrope"):
+            yield option, f"{value:g}" if isinstance(value, float) else str(value)
+    if knobs.main_gpu is not None:  # and rig uses no other then
+        yield from (("-sm", "none"), ("-mg", str(knobs.main_gpu)))
+    elif knobs.split_mode:
+        yield "-sm", knobs.split_mode
     yield from (("-b", str(tested.n_batch)), ("-ub", str(tested.n_batch)), ("-t", str(tested.n_threads)))
-    if tested.rope_scaling and tested.rope_scaling != "longrope":
-        yield "--rope-scaling", tested.rope_scaling
-    if tested.rope_scale:
-        yield "--rope-scale", f"{tested.rope_scale:g}"
-    if tested.yarn_orig_ctx:
-        yield "--yarn-orig-ctx", str(tested.yarn_orig_ctx)
     if served.adapter:
         scaled = f"{served.adapter}:{tested.adapter_scale:g}"
         yield ("--lora", served.adapter) if tested.adapter_scale == 1 else ("--lora-scaled", scaled)
@@ -145,8 +157,7 @@ def ollama(served: ServedArm) -> Program:
 def _not_carried(served: ServedArm, left: list[str]) -> Iterator[str]:
     """Yield what only llama-server can be told, in a line, if there is anything."""
     tested = served.tested
-    only = ("rope_scaling", "rope_scale", "yarn_orig_ctx", "n_cpu_moe", "override_tensor", "tensor_split")
-    left = [*left, *(name for name in only if getattr(tested, name))]
+    left = [*left, *["n_cpu_moe"] * bool(tested.n_cpu_moe), *tested.knobs.named]
     left += [f"the template's variables {json_text(tested.variables)}"] * bool(tested.variables)
     left += ["the limit on thoughts"] * (tested.budget is not None)
     if left:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from rig.config.engine import OWN_TEMPLATE, LeakedCalls, ThinkingArm, assignments
-from rig.config.options import combined
+from rig.config.options import told_by
 from rig.core.calls import JsonObject
 from rig.core.errors import RigError
 from rig.core.paths import REGISTRY
@@ -49,6 +49,29 @@ class _Native(_Part):
     thinking: _Thinking = _Thinking()
 
 
+class Knobs(_Part):
+    """llama.cpp's own parameters that were set (`--llama`), by its names; `others` are texts `NAME=VALUE`."""
+
+    rope_scaling_type: Literal["none", "linear", "yarn", "longrope"] | None = None
+    rope_freq_base: Number | None = None
+    rope_freq_scale: Number | None = None
+    yarn_orig_ctx: Count | None = None
+    yarn_ext_factor: Number | None = None
+    yarn_attn_factor: Number | None = None
+    yarn_beta_fast: Number | None = None
+    yarn_beta_slow: Number | None = None
+    tensor_buft_overrides: Text | None = None
+    tensor_split: Text | None = None
+    split_mode: Literal["none", "layer", "row", "tensor"] | None = None
+    main_gpu: Count | None = None
+    others: tuple[Text, ...] = ()
+
+    @property
+    def named(self) -> list[str]:
+        """The names of those that were set, and the others as they were written."""
+        return [name for name, value in self if name != "others" and value is not None] + [*self.others]
+
+
 class Tested(_Part):
     """What an arm's fingerprint says about how its model was run, by the fingerprint's own names.
 
@@ -71,12 +94,7 @@ class Tested(_Part):
     prompt_format: Text
     sampling: Text | None = None
     n_cpu_moe: Count | None = None
-    override_tensor: Text | None = None
-    tensor_split: Text | None = None
-    main_gpu: Count | None = None
-    rope_scaling: Literal["none", "linear", "yarn", "longrope"] | None = None
-    rope_scale: Number | None = None
-    yarn_orig_ctx: Count | None = None
+    knobs: Knobs = Knobs()
     adapter: Text | None = None
     adapter_scale: Number = 1.0
     template_set: Text | None = None
@@ -138,6 +156,9 @@ def read(run: StoredRun, arm: StoredArm) -> ServedArm:
         raise RigError(f"{where}: {why}; there is nothing to serve")
     parts = ((name.partition("model."), value) for name, value in fingerprint.items())
     own = {name: value for (before, mark, name), value in parts if mark and not before}
+    knobs = {name.removeprefix("llama."): value for name, value in own.items() if name.startswith("llama.")}
+    others = tuple(f"{name}={value}" for name, value in knobs.items() if name not in Knobs.model_fields)
+    own["knobs"] = {**knobs, "others": others}
     tested = parsed(Tested, own, where, "what rig stores of a model")
     remarks: list[str] = []
     values: dict[str, Any] = {"run": run.id, "arm": arm.name, "tested": tested}
@@ -153,10 +174,8 @@ def _template_of(run: StoredRun, arm: StoredArm) -> Any:
     """Return the template that an option named for an arm; of several, the one that the arm's name tells."""
     given = run.settings.get("chat_template")
     if isinstance(given, list) and len(given) > 1 and len(texts := _texts(given)) == len(given):
-        labels = combined({"chat_template": [None if text == OWN_TEMPLATE else Path(text) for text in texts]})
-        # The longest first, as one can end like another that has a space in it.
-        named = [label for label in sorted(labels, key=len, reverse=True) if f" {label} " in f" {arm.name} "]
-        place = labels[named[0]]["chat_template"] if named else None
+        places = [None if text == OWN_TEMPLATE else Path(text) for text in texts]
+        place = told_by(arm.name, "chat_template", places)
         return place and str(place)
     return None if given == OWN_TEMPLATE else given
 
