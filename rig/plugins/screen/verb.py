@@ -14,7 +14,7 @@ from rig.cli import options as shared
 from rig.cli.output import ProgressLine, print_json, say, say_failures, terminal_width
 from rig.cli.verbs import argument, option, verb
 from rig.config.option import MACHINE
-from rig.config.options import TABLE, RunConfig, require_one_suite
+from rig.config.options import TABLE, RunConfig, require_one_suite, told_by
 from rig.core.calls import JsonObject
 from rig.core.errors import RigError, counted
 from rig.core.files import json_text, write
@@ -202,9 +202,14 @@ def _as_stored(
         require_opened(run, chosen, method, {name for name, value in options.items() if value})
     # A fingerprint has engines and formats with their versions.
     first = fingerprints[0]
-    varied = {name: str(first[key]).split()[0] for name, key in _VARIED.items() if key in first}
+    varied: dict[str, Any] = {
+        name: str(first[key]).split()[0] for name, key in _VARIED.items() if key in first
+    }
     if "format" in varied:
         varied["format"] = varied["format"].rpartition("-")[0]
+    # And of chat templates only hashes.
+    template, *others = templates = chosen.values("chat_template")
+    varied["chat_template"] = told_by(arms[0].arm.name, "chat_template", templates) if others else template
     models = options.get("models") or [name for name in chosen.models if name not in method.models(())]
     chosen = chosen.replace(models=models, **varied)
     return chosen, method, select(tasks, *map(options.get, ("only", "limit", "without"), ((), None, ())))
