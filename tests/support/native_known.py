@@ -87,4 +87,9 @@ def marks_of(native: Native) -> tuple[str, ...]:
     """What looks like special tokens in a form."""
     shape = native.shape
     text = "".join((shape.open, shape.after_name, shape.close, shape.between, native.thinking.open))
-    return tuple(dict.fromkeys(MARKER.findall(text + native.thinking.close)))
+    text += native.thinking.close
+    # The mark of nested tags is one token as a whole, and holds what looks like another.
+    own = (shape.arguments.mark,) if isinstance(shape.arguments, NestedTags) else ()
+    for mark in own:
+        text = text.replace(mark, "")
+    return (*own, *dict.fromkeys(MARKER.findall(text)))
