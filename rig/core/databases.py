@@ -108,12 +108,8 @@ def copy_files(path: Path, copy: Path) -> None:
         with suppress(FileNotFoundError):
             shutil.copyfile(log_of(path), _beside(copy, "-wal"))
         after = path.stat()
-        is_same = (before.st_mtime_ns, before.st_size, before.st_ino) == (
-            after.st_mtime_ns,
-            after.st_size,
-            after.st_ino,
-        )
-        if is_same and time.time_ns() - after.st_mtime_ns > _CLOCK_NS:
+        then, now = ((one.st_mtime_ns, one.st_size, one.st_ino) for one in (before, after))
+        if then == now and time.time_ns() - after.st_mtime_ns > _CLOCK_NS:
             _check_beside(path)
             return
         if time.monotonic() > deadline:
