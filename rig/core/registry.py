@@ -105,6 +105,7 @@ class Registry:
         self.dials = Tenants("dial")
         self.verbs = Tenants("verb")
         self.views = Tenants("view")
+        self.trends = Tenants("trend of a comparison")
         self.schemes = Tenants("scheme")
         self.hooks = Tenants("hook after an arm")
         self.strategies = Tenants("strategy")

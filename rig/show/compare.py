@@ -1,15 +1,12 @@
-"""Comparisons as text: the rows that terminals and reports share, and what a terminal prints of them.
-
-Curves of success over the levels of a dial are drawn as small pictures in text, and as tables.
-"""
+"""Comparisons as text: the rows that terminals and reports share, and what a terminal prints of them."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial
 from math import isnan
 
-from rig.compare.curves import Curve, LevelResult
 from rig.compare.findings import ArmPair, ArmResult, Comparison, Flip
 from rig.compare.groups import WHAT, Groups, Share
+from rig.compare.trends import Trend
 from rig.compare.verdict import VerdictKind
 from rig.core.errors import counted
 from rig.core.events import EvidenceMoved
@@ -285,38 +282,11 @@ def evidence_line(event: EvidenceMoved) -> str:
     return f"{sparkline(rates)}  {event.text}" if rates else event.text
 
 
-def curve_line(curve: Curve) -> str:
-    """Return a curve as one line: its picture, which option was varied, and where success breaks."""
-    return f"{sparkline(curve.rates)}  {titled(curve)}: {curve.text}"
+def curve_line(curve: Trend) -> str:
+    """Return a curve as one line: its picture, which option was varied, and what it shows."""
+    return f"{sparkline([point['success'] for point in curve.points])}  {titled(curve)}: {curve.text}"
 
 
-def titled(curve: Curve) -> str:
+def titled(curve: Trend) -> str:
     """Return the title of a curve: what was measured over which option."""
     return one_line(f"{curve.name} over {curve.option.replace('_', '-')}")
-
-
-def curves_text(curves: Sequence[Curve], width: int | None = None) -> str:
-    """Return each curve level by level, with what was found."""
-    size, alpha = counted(100 * curves[0].size, "point"), 100 * curves[0].alpha
-    lines = [
-        f"a break is a loss of {size} or more against the lowest level; what follows, over all levels and"
-        f" files together, is wrong with a chance of at most {alpha:g}%, however often one looks"
-    ]
-    for curve in curves:
-        lowest, *others = curve.levels
-        header = ["success", "finished", f"points below {lowest.level}", ""]
-        rows = [
-            Row(curve.option.replace("_", "-"), header),
-            Row(lowest.level, [percent(lowest.success.value), str(lowest.finished), "", ""]),
-            *(Row(level.level, _cells(level)) for level in others),
-        ]
-        lines += ["", *map(str.rstrip, columns(rows, width)), curve_line(curve)]
-    return "\n".join(lines)
-
-
-def _cells(level: LevelResult) -> list[str]:
-    if level.loss is None:
-        return [UNKNOWN, str(level.finished), "", ""]
-    low, high = (f"{round(100 * end, 1) + 0.0:.1f}" for end in (level.loss.low, level.loss.high))
-    finding = {"shown": "loses", "excluded": "holds", None: "open"}[level.loss.found]
-    return [percent(level.success.value), str(level.finished), f"{low} to {high}", finding]

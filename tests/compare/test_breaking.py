@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from rig.stats.breaking import Bisection, Break, BreakTest, differences
+from rig.plugins.strategies.breaking import Bisection, Break, BreakTest, differences
 from rig.stats.sequential import OutcomeBounds
 
 Flags = NDArray[np.bool_]

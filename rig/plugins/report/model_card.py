@@ -100,7 +100,7 @@ def _card(runs: Runs, run: StoredRun, arm: ArmResult, comparison: Comparison) ->
         "curves": [
             {"title": titled(curve), "text": curve.text, "points": curve.points}
             for curve in comparison.curves
-            if arm.label in [level.arm for level in curve.levels]
+            if arm.label in curve.labels
         ],
         "limits": [limit.text for limit in arm.limits if limit.cut],
         "errors": dict(arm.errors),

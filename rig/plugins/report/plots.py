@@ -218,7 +218,7 @@ def differences(comparison: Comparison, letters: Sequence[str]) -> str:
 
 
 def curve(title: str, points: Sequence[JsonObject]) -> str:
-    """Plot success over levels (`rig.compare.curves.Curve.points`)."""
+    """Plot success over levels (`rig.compare.trends.Trend.points`)."""
     with axes(_WIDTH / 2, 2.0) as (figure, plot):
         for place, point in enumerate(points):
             if point["low"] is not None:
