@@ -97,7 +97,7 @@ def command(
         each_s = max(seconds / len(todo.arms), min(seconds, _SHORTEST_S))
         if seconds:
             say(f"playing {counted(len(todo.arms), 'arm')} for {each_s:g} s each …", err=True)
-        paces = try_out(todo, each_s, chosen.llama.seed) if seconds else []
+        paces = try_out(todo, each_s, *chosen.values("seed")) if seconds else []
     times = _times(todo, verdict, paces)
     if as_json:
         print_json({**verdict.as_json(), "times": times, "paces": [pace.as_json() for pace in paces]})
