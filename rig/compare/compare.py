@@ -21,7 +21,7 @@ from rig.compare.arms import (
     without_shared,
     without_unfinished,
 )
-from rig.compare.early import bounded_difference, bounded_verdict, evidence_on, is_bounded
+from rig.compare.early import bounded_difference, bounded_verdict, bounds_of, is_bounded
 from rig.compare.findings import Agreement, ArmPair, Comparison, arm_result, flips
 from rig.compare.noise import Noise
 from rig.compare.recommendation import advise
@@ -300,7 +300,7 @@ def _bounded(
     pairing: _Pairing, question: ComparisonOptions, declaration: Declaration, metric: Metric, tests: int
 ) -> dict[str, Any]:
     """Return the differences and the verdict of a pair of which only bounds may be told."""
-    alike = evidence_on(*pairing.sides, question.loss / 100, question.alpha, tests).alike
+    alike = bounds_of(*pairing.sides, question.loss / 100, question.alpha, tests)
     shown = declaration.shown("tables")
     return {
         "differences": {one.name: bounded_difference(one, declaration, alike) for one in shown},

@@ -106,6 +106,7 @@ class Registry:
         self.verbs = Tenants("verb")
         self.views = Tenants("view")
         self.trends = Tenants("trend of a comparison")
+        self.evidence = Tenants("evidence on arms that a strategy stopped")
         self.schemes = Tenants("scheme")
         self.hooks = Tenants("hook after an arm")
         self.strategies = Tenants("strategy")

@@ -194,7 +194,7 @@ def test_the_gate_and_the_exit_code_go_by_the_sequential_verdict(
 
 def test_two_equal_files_seldom_show_a_loss() -> None:
     """One of two equally good files gets more of a suite of 28 right; the verdict is about the files."""
-    from rig.stats.sequential import LossTest
+    from rig.plugins.strategies.sequential import LossTest
 
     chance = np.random.default_rng(0)
     about_files, about_suites = LossTest(0.05), LossTest(0.05, 28, step=1.0)

@@ -34,13 +34,13 @@ from rig.core.tasks import in_random_order
 from rig.methods.scripted import Scripted
 from rig.plugins.lines.displays import PlainDisplay
 from rig.plugins.strategies.looks import SequentialComparison, compare_sequentially
+from rig.plugins.strategies.sequential import LossTest
 from rig.plugins.strategies.until import CAUTION, Deciding, UntilVerdict
 from rig.running.control import Control
 from rig.running.plan import Plan
 from rig.running.runner import run
 from rig.show.progress import Progress
 from rig.show.summary import summary
-from rig.stats.sequential import LossTest
 from rig.store import Cell, Runs
 from tui.live.state import RunState
 

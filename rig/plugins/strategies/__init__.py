@@ -9,6 +9,7 @@ def register(registry: Registry) -> None:
     registry.add_options("Strategies", Strategies)
     registry.strategies.later("sweep", "rig.plugins.strategies.sweep:SWEEP")
     registry.strategies.later("until", "rig.plugins.strategies.until:UNTIL")
+    registry.evidence.later("until", "rig.plugins.strategies.early:bounds_on")
     registry.trends.later("curves", "rig.plugins.strategies.curves:curves")
     registry.trends.later("spreads", "rig.plugins.strategies.curves:spreads")
     registry.views.later(

@@ -17,8 +17,9 @@ from rig.core.metrics import Declaration
 from rig.core.tasks import in_random_order
 from rig.plugins.strategies.breaking import Break, BreakTest, Outcomes, differences
 from rig.plugins.strategies.levels import curves_of, level_name
+from rig.plugins.strategies.sequential import Evidence, LossTest
 from rig.stats import Estimate, Tallied
-from rig.stats.sequential import Evidence, LossTest, OutcomeBounds
+from rig.stats.rates import OutcomeBounds
 from rig.store import StoredRun
 
 
