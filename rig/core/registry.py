@@ -69,6 +69,10 @@ class Tenants(UserDict[str, Any]):
         attributes = self._attributes[name]
         return attributes[attribute] if attribute in attributes else getattr(self[name], attribute)
 
+    def attributes(self, name: str) -> Mapping[str, Any]:
+        """Return the attributes that a tenant was registered with."""
+        return self._attributes[name]
+
     def put_default_first(self) -> None:
         """Move what is registered with `is_default` before all others."""
         order = sorted(self.data, key=lambda name: not self._attributes[name].get("is_default"))
@@ -105,6 +109,7 @@ class Registry:
         self.dials = Tenants("dial")
         self.verbs = Tenants("verb")
         self.views = Tenants("view")
+        self.tables = Tenants("table of a run")
         self.trends = Tenants("trend of a comparison")
         self.evidence = Tenants("evidence on arms that a strategy stopped")
         self.schemes = Tenants("scheme")

@@ -5,7 +5,6 @@ from functools import partial
 from math import isnan
 
 from rig.compare.findings import ArmPair, ArmResult, Comparison, Flip
-from rig.compare.groups import WHAT, Groups, Share
 from rig.compare.trends import Trend
 from rig.compare.verdict import VerdictKind
 from rig.core.errors import counted
@@ -14,7 +13,7 @@ from rig.core.metrics import UNCLEAR, Metric, if_right
 from rig.show import summary
 from rig.show.signs import LEVELS
 from rig.show.summary import note_lines
-from rig.show.table import Row, columns, fitted, one_line, short_names
+from rig.show.table import Row, fitted, one_line
 from rig.show.texts import UNKNOWN, percent
 from rig.show.texts import estimate as estimate
 from rig.show.texts import with_interval as with_interval
@@ -241,33 +240,6 @@ def hint(comparison: Comparison) -> list[str]:
 def table(corner: str, header: Sequence[str], rows: Sequence[Row], width: int | None = None) -> str:
     """Return a table with a column of numbers under each heading, narrowed if it exceeds `width` cells."""
     return "\n".join(fitted([Row(corner, header), *rows], width))
-
-
-MARKS = ".-=+*#"
-"""Marks from nothing right to everything right, in plain characters that every terminal has."""
-
-
-def mark(share: Share) -> str:
-    """Return the mark of a share, a space if it has no rate. Only 0 and 1 have the marks at the ends."""
-    rate = share.rate
-    if rate is None:
-        return " "
-    if rate in (0, 1):
-        return MARKS[-1] if rate else MARKS[0]
-    return MARKS[1 + int(rate * (len(MARKS) - 2))]
-
-
-def groups_text(groups: Groups, width: int | None = None) -> str:
-    """Return a row for each group and a column for each arm, with a line above that says what is counted."""
-    rows = [Row("", short_names(groups.arms))]
-    rows += [Row(name, [_cell(share) for share in shares]) for name, shares in groups.rows]
-    return "\n".join([WHAT[groups.by], "", *columns(rows, width)])
-
-
-def _cell(share: Share) -> str:
-    if share.rate is None:
-        return "-"
-    return f"{share.part}/{share.whole} {100 * share.rate:5.1f}% {mark(share)}"
 
 
 def sparkline(rates: Sequence[float | None]) -> str:

@@ -15,10 +15,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from rig.compare.findings import ArmPair, Comparison, Flip
-from rig.compare.groups import WHAT, Share
 from rig.compare.recommendation import file_bytes
 from rig.core.errors import counted
 from rig.core.metrics import UNPLAYED
+from rig.plugins.groups.groups import WHAT, Share
 from rig.plugins.ranking.tables import cell_text
 from rig.plugins.report import plots
 from rig.plugins.report.material import Material, conversation_views
