@@ -13,7 +13,7 @@ from uuid import UUID
 from rig.core import times
 from rig.core.calls import Json, JsonObject
 from rig.core.errors import RigError
-from rig.world.rules import equal, is_match
+from rig.world.patterns import is_match
 from rig.world.spec import Tool, ToolError, quoted
 
 Kind: TypeAlias = Literal["unknown", "undeclared", "missing", "type", "choice", "form"]
@@ -197,6 +197,17 @@ _FORMATS: Mapping[str, tuple[str, Callable[[str], object]]] = {
     "uuid": ("a UUID", UUID),
 }
 """Formats of JSON Schema: what they are in words, and what reads them or raises ValueError."""
+
+
+def equal(expected: Json, got: Json) -> bool:
+    """Return whether two values are equal as JSON: 1 equals 1.0, and true is not a number."""
+    if isinstance(expected, bool) or isinstance(got, bool):
+        return expected is got
+    if isinstance(expected, list) and isinstance(got, list):
+        return len(expected) == len(got) and all(map(equal, expected, got))
+    if isinstance(expected, dict) and isinstance(got, dict):
+        return expected.keys() == got.keys() and all(equal(expected[name], got[name]) for name in expected)
+    return bool(expected == got)
 
 
 def _cut(text: str) -> str:

@@ -18,7 +18,7 @@ from rig.core.files import files_below, size_text
 from rig.plugins.author.cast import KINDS
 from rig.plugins.author.voices import FILTERS, LONGEST
 from rig.plugins.documents.documents import YAML_ENDINGS, DocumentPart, read
-from rig.world import rules
+from rig.plugins.matching import agreement
 from rig.world.rules import Rule
 from rig.world.toolbox import Toolbox
 
@@ -321,7 +321,7 @@ def _call(part: DocumentPart, toolbox: Toolbox) -> CallNode:
         if declared and argument not in declared:
             raise value.fault(f"{name} has no argument {argument}{did_you_mean(argument, declared)}")
         try:
-            rule = rules.parse(value.value)
+            rule = agreement.parse(value.value)
         except RigError as error:
             raise value.fault(str(error)) from error
         ruled |= {} if rule is None else {argument: rule}

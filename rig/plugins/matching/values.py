@@ -45,17 +45,6 @@ def is_nothing(value: Json) -> bool:
     return value is ABSENT or value is None or value == [] or value == {}
 
 
-def equal(expected: Json, got: Json) -> bool:
-    """Return whether two values are equal as JSON: 1 equals 1.0, and true is not a number."""
-    if isinstance(expected, bool) or isinstance(got, bool):
-        return expected is got
-    if isinstance(expected, list) and isinstance(got, list):
-        return len(expected) == len(got) and all(map(equal, expected, got))
-    if isinstance(expected, dict) and isinstance(got, dict):
-        return expected.keys() == got.keys() and all(equal(expected[name], got[name]) for name in expected)
-    return bool(expected == got)
-
-
 def alike(expected: Json, got: Json) -> bool:
     """Return whether two values are equal but for how texts are typed, how numbers are rounded, and members
     that say nothing.
