@@ -258,7 +258,7 @@ LARGE = {"llama": 60}
 """Tenants with more files than a room should have. They are to become fewer."""
 MOST_CODE = 2_200
 """The most lines of code of a tenant: neither blank, nor a comment or a docstring."""
-LARGER = {"llama": 9_200, "tui": 5_300, "text": 2_800}
+LARGER = {"llama": 9_450, "tui": 5_300, "text": 2_800}
 
 
 def _code(path: Path) -> int:

@@ -2,13 +2,11 @@
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
-from datetime import date, datetime, time
+from collections.abc import Callable, Collection, Iterator
 from fractions import Fraction
 from functools import cache, lru_cache
 from itertools import islice
 from typing import Any, Literal, NamedTuple, TypeAlias
-from uuid import UUID
 
 from rig.core import times
 from rig.core.calls import Json, JsonObject
@@ -156,47 +154,6 @@ def _schema_fault(schema: JsonObject, name: str, value: Json, whole: JsonObject)
         for fault in islice(elements, 1):
             needed = _words(schema) if fault.kind == "type" else fault.needed
             yield fault._replace(needed=needed, value=value)
-
-
-def misformed(schema: JsonObject, value: Json, name: str = "it") -> Iterator[str]:
-    """Yield each text that is not what the `format` of its schema says: only that, not other faults."""
-    if isinstance(value, dict):
-        for inner, of in schema.get("properties", {}).items():
-            if inner in value and isinstance(of, dict):
-                yield from misformed(of, value[inner], inner)
-    elif isinstance(value, list) and isinstance(schema.get("items"), dict):
-        for element in value:
-            yield from misformed(schema["items"], element, name)
-    elif isinstance(value, str) and (form := _FORMATS.get(schema.get("format", ""))) is not None:
-        words, read = form
-        try:
-            read(value)
-        except ValueError:
-            yield f"{name} is {value!r}, which is not {words}"
-
-
-def _day(text: str) -> object:
-    # `fromisoformat` also reads 20250309 and 2025-W10-7, which JSON Schema's date is not.
-    if len(text) != len("2025-03-09") or text[4] != "-":
-        raise ValueError("another form")
-    return date.fromisoformat(text)
-
-
-def _address(text: str) -> object:
-    user, _, host = text.rpartition("@")
-    if not (user and host) or " " in text:
-        raise ValueError("no address")
-    return user, host
-
-
-_FORMATS: Mapping[str, tuple[str, Callable[[str], object]]] = {
-    "date": ("a date as in 2025-03-09", _day),
-    "date-time": ("a date and time as in 2025-03-09T14:30:00Z", datetime.fromisoformat),
-    "time": ("a time as in 14:30:00", time.fromisoformat),
-    "email": ("an e-mail address", _address),
-    "uuid": ("a UUID", UUID),
-}
-"""Formats of JSON Schema: what they are in words, and what reads them or raises ValueError."""
 
 
 def equal(expected: Json, got: Json) -> bool:

@@ -15,9 +15,10 @@ from rig.plugins.matching import worlds
 from rig.plugins.matching.agreement import agrees
 from rig.plugins.matching.values import ABSENT, is_nothing
 from rig.plugins.tooltalk_tools import TOOLTALK
+from rig.plugins.tooltalk_tools.arguments import is_email, is_phone, read_instant, read_time
 from rig.world.rules import Rule
 from rig.world.schemas import check, check_names, schema_faults
-from rig.world.spec import Match, Tool, ToolError, is_email, is_phone, read_instant, read_time
+from rig.world.spec import Match, Tool, ToolError
 from rig.world.toolbox import Simulator, Toolbox
 from rig.world.world import Elements, Tables, World, hexadecimal
 
