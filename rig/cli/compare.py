@@ -17,6 +17,7 @@ from rig.cli.options import (
 )
 from rig.cli.output import paint, print_json, say, terminal_width
 from rig.cli.verbs import Viewed, argument, option, verb
+from rig.core import registry
 from rig.core.calls import JsonObject
 from rig.core.errors import RigError, counted
 
@@ -168,11 +169,11 @@ def command(
 
 def _say_comparison(comparison: Comparison, deciding: DecisionOptions) -> None:
     from rig.show.card import opening
-    from rig.show.compare import statistics_text
 
     width = terminal_width()
     paint(opening(comparison, width and min(width, 120)))
     if deciding.full:
-        say(f"\n{statistics_text(comparison, width)}")
+        for detail in registry.registered().details.values():
+            say(f"\n{detail(comparison, width)}")
     else:
         say("\n--full prints the statistics behind it; rig report shows conversations side by side")

@@ -109,6 +109,7 @@ class Registry:
         self.dials = Tenants("dial")
         self.verbs = Tenants("verb")
         self.views = Tenants("view")
+        self.details = Tenants("detail of a comparison")
         self.tables = Tenants("table of a run")
         self.trends = Tenants("trend of a comparison")
         self.evidence = Tenants("evidence on arms that a strategy stopped")

@@ -18,10 +18,10 @@ from rig.compare.verdict import Decision, VerdictKind
 from rig.core.metrics import TASKS, UNPLAYED, Metric
 from rig.core.tasks import in_random_order
 from rig.plugins.report.render import gather, render
+from rig.plugins.statistics.text import statistics_text
 from rig.plugins.strategies.looks import compare_sequentially
 from rig.plugins.strategies.until import CAUTION, UntilVerdict
 from rig.show.card import Card
-from rig.show.compare import statistics_text
 from rig.show.summary import summary
 from rig.store import Runs
 

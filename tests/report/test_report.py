@@ -26,7 +26,8 @@ from rig.methods.scripted import Scripted, called, replied
 from rig.plugins.groups.groups import groups_of
 from rig.plugins.report.page import page
 from rig.plugins.report.render import FORMATS, Material, gather, render
-from rig.show.compare import heading, notes
+from rig.plugins.statistics.rows import heading
+from rig.show.compare import notes
 from rig.store import Runs
 
 Rig = Callable[..., Any]
