@@ -14,10 +14,11 @@ from typing import NamedTuple, TypeAlias
 from rig.core.budget import LARGEST_YAML
 from rig.core.calls import Json, JsonObject
 from rig.core.errors import RigError, did_you_mean
-from rig.core.files import files_below, size_text
+from rig.core.files import size_text
 from rig.plugins.author.cast import KINDS
 from rig.plugins.author.voices import FILTERS, LONGEST
 from rig.plugins.documents.documents import YAML_ENDINGS, DocumentPart, read
+from rig.plugins.documents.folders import files_below
 from rig.plugins.matching import agreement
 from rig.world.rules import Rule
 from rig.world.toolbox import Toolbox

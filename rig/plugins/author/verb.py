@@ -16,7 +16,8 @@ from rig.cli.output import ProgressLine, print_json, say
 from rig.cli.verbs import Verbs, argument, option, verb
 from rig.core.calls import JsonObject
 from rig.core.errors import RigError, counted
-from rig.core.files import files_below, read_bytes, write
+from rig.core.files import read_bytes, write
+from rig.plugins.documents.folders import files_below
 from rig.plugins.rescore.verb import load_one
 from rig.show.texts import printable
 

@@ -16,8 +16,9 @@ from rig.config.schemes import LIVE, ServerUse, scheme_of_folder
 from rig.core.budget import parse_json
 from rig.core.calls import Json, JsonObject
 from rig.core.errors import RigError
-from rig.core.files import files_below, read_bytes
+from rig.core.files import read_bytes
 from rig.core.paths import real
+from rig.plugins.documents.folders import files_below
 from rig.plugins.matching import agreement
 from rig.plugins.matching.values import value_pairs
 from rig.plugins.own_tools.code import loaded

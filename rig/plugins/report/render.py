@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from rig.compare.findings import ArmPair
 from rig.core.calls import JsonObject
-from rig.core.files import csv_line, json_text
+from rig.core.files import json_text
 from rig.core.metrics import TASKS
+from rig.plugins.documents.folders import csv_line
 from rig.plugins.groups.groups import WHAT
 from rig.plugins.ranking.tables import tables_markdown
 from rig.plugins.report.material import FORMATS, Format, Material, gather
