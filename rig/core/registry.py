@@ -114,6 +114,7 @@ class Registry:
         self.trends = Tenants("trend of a comparison")
         self.evidence = Tenants("evidence on arms that a strategy stopped")
         self.schemes = Tenants("scheme")
+        self.meters = Tenants("meter of costs")
         self.hooks = Tenants("hook after an arm")
         self.strategies = Tenants("strategy")
         self.options = Tenants("group of options")

@@ -7,7 +7,7 @@ from functools import partial
 from time import perf_counter, process_time
 from typing import TypeAlias, cast
 
-from rig.core import events
+from rig.core import events, registry
 from rig.core.events import Where
 from rig.core.meters import CostMeter, Costs
 from rig.core.metrics import Score
@@ -93,13 +93,14 @@ class Clock:
         self._bus = bus
         self._is_elsewhere = plan.place is not None
         self._before = Costs()
-        self._meter: CostMeter | None = None
+        self._meters: list[CostMeter] = []
         self._models: Collection[Model] = ()
         self._since = self._cpu_since = 0.0
 
     def begin_arm(self, before: Costs) -> None:
         """Measure an arm's costs from now, in addition to those before the run was interrupted."""
-        self._before, self._bus.seconds, self._meter = before, 0.0, CostMeter()
+        self._before, self._bus.seconds = before, 0.0
+        self._meters = [make() for make in registry.registered().meters.values()]
 
     def measure(self, models: Iterable[Model]) -> None:
         """Measure what these models take, which are the arm's."""
@@ -111,8 +112,7 @@ class Clock:
 
     def costs(self) -> Costs:
         """Return the arm's costs so far."""
-        assert self._meter is not None
-        measured = replace(self._meter.read(), display_s=self._bus.seconds)
+        measured = sum((meter.read() for meter in self._meters), Costs(display_s=self._bus.seconds))
         if known := [memory for model in self._models if (memory := model.memory)]:
             devices = [memory.device for memory in known if memory.device is not None]
             measured = replace(measured, peak_memory=sum(memory.main for memory in known))
