@@ -64,7 +64,7 @@ class Method(kit.Method):
         return kit.Request(kit.StepKey(task.name), "", (kit.ToolDoc("end", "End.", {"type": "object"}),), "")
 
 def register(registry):
-    registry.add_method(Method())
+    registry.methods.add(Method())
 """
 
 
