@@ -18,7 +18,6 @@ from rig.compare.trends import Trend
 from rig.compare.verdict import ArmVerdict, Recommendation
 from rig.config.limits import CutAnswers, cut_answers
 from rig.core.calls import ByName, JsonObject
-from rig.core.errors import counted
 from rig.core.events import Speed
 from rig.core.metrics import UNPLAYED, Counts, Declaration, Metric, total
 from rig.core.paths import runs_file
@@ -251,11 +250,6 @@ class ArmPair(ByName):
     won: int | None = None
     lost: int | None = None
     flip_rate: float | None = None
-
-    @property
-    def won_and_lost(self) -> str:
-        """The flipped conversations in words; empty where the arms did not play the same by chance."""
-        return "" if self.won is None else f"{counted(self.won, 'conversation')} won, {self.lost} lost"
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -21,7 +21,7 @@ from rig.running.plan import Arm, Plan
 from rig.store import OWN, Cell, FailedTurn, GraderInfo, Runs, RunWriter, StoredArm, StoredRun
 
 _SPEED = tuple(part.name for part in fields(Speed))
-_USAGE = frozenset(part.name for part in fields(Usage)).intersection(_SPEED)
+_USAGE = tuple(part.name for part in fields(Usage))
 
 
 @dataclass(slots=True)
