@@ -143,7 +143,7 @@ def _times(todo: Plan, verdict: VerdictPlan, paces: Sequence[ArmPace]) -> JsonOb
 
 def _facts(verdict: VerdictPlan, times: JsonObject, paces: Sequence[ArmPace]) -> dict[str, str]:
     """Return the plan in words, by title."""
-    from rig.stats.power import MOST
+    from rig.plugins.plan.planned import MOST
 
     loss, often = counted(100 * verdict.loss, "point"), f"in {100 * verdict.power:g}% of cases"
     at_hand = counted(verdict.conversations, "conversation")
