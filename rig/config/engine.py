@@ -41,7 +41,10 @@ def typed(text: str) -> Json:
 
 
 def read_assignments(text: str | None, *, once: bool = False) -> dict[str, list[str]]:
-    """Return the values of each variable by name. Raises RigError, with `once` also for several."""
+    """Return the values of each variable by name.
+
+    Raises RigError for what assigns nothing and, with `once`, for a variable with several values.
+    """
     read: dict[str, list[str]] = {}
     for part in text.split(",") if text else ():
         if match := _NAME.fullmatch(part.strip()):
