@@ -8,8 +8,8 @@ REQUIRES = (
     "llama",
     "papers",
     "ranking",
+    "similarity",
     "statistics",
-    "text",
 )
 
 
