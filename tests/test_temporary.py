@@ -34,7 +34,7 @@ def killed(folder: Path, imports: str, begin: str) -> None:
 
 def test_what_a_killed_export_left_does_not_block_the_next(tmp_path: Path) -> None:
     begin = "with filling(Path('out')) as part:\n    (part / 'half').write_text('x')"
-    killed(tmp_path, "from rig.core.files import filling", begin)
+    killed(tmp_path, "from rig.plugins.documents.folders import filling", begin)
     assert [path.name[:6] for path in (tmp_path / "out").iterdir()] == [".part."]
     with filling(tmp_path / "out") as part:
         write("whole", part / "file")
