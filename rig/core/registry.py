@@ -107,6 +107,7 @@ class Registry:
         self.views = Tenants("view")
         self.schemes = Tenants("scheme")
         self.hooks = Tenants("hook after an arm")
+        self.guards = Tenants("guard of episodes")
         self.strategies = Tenants("strategy")
         self.options = Tenants("group of options")
 
@@ -164,6 +165,10 @@ class Registry:
     def add_hook(self, hook: Named) -> None:
         """Add what is done once an arm has been played: an `ArmHook` (`rig.running.hooks`)."""
         self.hooks.add(hook)
+
+    def add_guard(self, guard: Named) -> None:
+        """Add what hears episodes as they are played, and may end turns: a `Guard` (`rig.methods.guards`)."""
+        self.guards.add(guard)
 
     def add_export(self, export: Named) -> None:
         """Add a form for runs of any method: an `Export` (`rig.plugins.exports`), for `--format NAME`."""
