@@ -86,19 +86,25 @@ def _type(kind: Any) -> dict[str, Any]:
 class Viewed(click.Command):
     """A verb with views: flags of tenants with which it shows something else instead.
 
-    A view is registered as `VERB --flag` in `registry.views`. Its function gets the arguments of the verb's
-    own function by name, and the values of all flags that were registered for the same function.
+    A view is registered as `VERB --flag` in `registry.views`, or as `VERB --flag=VALUE` if it takes a value.
+    Its function gets the arguments of the verb's own function by name, and the values of all flags that were
+    registered for the same function.
     """
 
     def views(self) -> dict[str, str]:
         """Return the names of this verb's views, by the parameters of their flags."""
         names = [name for name in registry.registered().views if name.startswith(f"{self.name} ")]
-        return {name.partition("--")[2].replace("-", "_"): name for name in names}
+        return {flag_of(name)[2:].replace("-", "_"): name for name in names}
 
     def get_params(self, context: click.Context) -> list[click.Parameter]:
         views = registry.registered().views
         flags: list[click.Parameter] = [
-            GroupedOption([name.split()[-1]], is_flag=True, help=views.attribute(name, "help"))
+            GroupedOption(
+                [flag_of(name)],
+                is_flag="=" not in name,
+                metavar=name.partition("=")[2] or None,
+                help=views.attribute(name, "help"),
+            )
             for name in self.views().values()
         ]
         *own, get_help = super().get_params(context)
@@ -110,12 +116,17 @@ class Viewed(click.Command):
         of_flag = {name: data.data[view] for name, view in views.items()}
         chosen = {of_flag[name]: name for name, is_given in given.items() if is_given}
         if len(chosen) > 1:
-            one, other, *_ = (views[name].split()[-1] for name in chosen.values())
+            one, other, *_ = (flag_of(views[name]) for name in chosen.values())
             raise RigError(f"{one} and {other} show different things; give one of them")
         for view, name in chosen.items():
             own = {other: given[other] for other in given if of_flag[other] == view}
             context.meta[_VIEW] = partial(data[views[name]], **own)
         return super().invoke(context)
+
+
+def flag_of(view: str) -> str:
+    """Return the flag of a view by its name."""
+    return view.split()[-1].partition("=")[0]
 
 
 _VIEW = "rig.cli.view"
