@@ -99,12 +99,7 @@ class Viewed(click.Command):
     def get_params(self, context: click.Context) -> list[click.Parameter]:
         views = registry.registered().views
         flags: list[click.Parameter] = [
-            GroupedOption(
-                [flag_of(name)],
-                is_flag="=" not in name,
-                metavar=name.partition("=")[2] or None,
-                help=views.attribute(name, "help"),
-            )
+            _view_option(*name.split()[-1].partition("="), views.attribute(name, "help"))
             for name in self.views().values()
         ]
         *own, get_help = super().get_params(context)
@@ -122,6 +117,10 @@ class Viewed(click.Command):
             own = {other: given[other] for other in given if of_flag[other] == view}
             context.meta[_VIEW] = partial(data[views[name]], **own)
         return super().invoke(context)
+
+
+def _view_option(flag: str, takes: str, value: str, text: str) -> GroupedOption:
+    return GroupedOption([flag], is_flag=not takes, metavar=value or None, help=text)
 
 
 def flag_of(view: str) -> str:

@@ -17,7 +17,7 @@ from rig.core.events import Speed
 from rig.core.models import Prediction, Usage
 from rig.core.tasks import PlayedTurn, Step
 from rig.plugins.resources.decision import Demands
-from rig.plugins.resources.measured import Spread, resources_of
+from rig.plugins.resources.measured import TurnSpread, resources_of
 from rig.plugins.tooltalk.conversations import parse_conversation
 
 Rig = Callable[..., Any]
@@ -58,13 +58,13 @@ def test_turns_of_several_at_once_and_of_gpus_all_count() -> None:
 
 
 def test_a_median_has_an_interval_from_six_values_on() -> None:
-    few, enough = Spread.of([1.0] * 5), Spread.of(map(float, range(101)))
+    few, enough = TurnSpread.of([1.0] * 5), TurnSpread.of(map(float, range(101)))
     assert few is not None
     assert few.low is None
     assert enough is not None
     assert (enough.median, enough.lower, enough.upper) == (50, 25, 75)
     assert (enough.low, enough.high) == (40, 61)
-    assert Spread.of([]) is None
+    assert TurnSpread.of([]) is None
 
 
 @pytest.mark.parametrize(

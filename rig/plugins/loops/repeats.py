@@ -31,6 +31,8 @@ _LONGEST = 300
 """Tokens of the longest text whose repeats are seen."""
 _SENTENCE = 24
 """Letters from which a text is as long as a line that nobody repeats three times without a reason."""
+_BLOCK = 40
+"""Letters from which this goes for code and markup as well."""
 _SHOWN = 60
 
 
@@ -39,8 +41,8 @@ def _recent() -> deque[int]:
 
 
 class Needed(NamedTuple):
-    """How much there has to be: how often a line stands there, and a line of code; the letters in all repeats
-    of a shorter text; the characters if there are no letters, or one letter only; and of white space.
+    """How much there has to be: how often a line stands there, and a short line of code; the letters in all
+    repeats of a shorter text; the characters if there are no letters, or one letter only; and of white space.
     """
 
     lines: int
@@ -161,7 +163,8 @@ def _times_needed(unit: Sequence[str], needed: Needed) -> int:
         return max(needed.lines, ceil(needed.signs / sum(map(len, unit))))
     if letters < _SENTENCE:
         return max(needed.code, ceil(needed.letters / letters))
-    return needed.code if any(map(_CODE.match, unit)) else needed.lines
+    is_code = letters < _BLOCK and any(map(_CODE.match, unit))
+    return needed.code if is_code else needed.lines
 
 
 def repeat_in(text: str, *, is_cut: bool = False) -> Repeat | None:

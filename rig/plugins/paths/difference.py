@@ -16,7 +16,7 @@ from rig.world.rules import first_difference
 _LONGEST = 60
 
 
-class Message(NamedTuple):
+class TurnMessage(NamedTuple):
     """What a model wrote at once: the calls of one message are one prediction again. `step` is the first of
     its steps, `outcomes` are what its calls returned.
     """
@@ -26,9 +26,9 @@ class Message(NamedTuple):
     outcomes: tuple[Outcome, ...]
 
 
-def messages(steps: Iterable[Step], role: str | None = None) -> list[Message]:
+def messages(steps: Iterable[Step], role: str | None = None) -> list[TurnMessage]:
     """Return the steps of a turn by message; with a role, only its own."""
-    made: list[Message] = []
+    made: list[TurnMessage] = []
     for number, step in enumerate(steps):
         if role is not None and step.role != role:
             continue
@@ -37,9 +37,9 @@ def messages(steps: Iterable[Step], role: str | None = None) -> list[Message]:
         if step.prediction.part and call is not None and made:
             last = made[-1]
             joined = replace(last.prediction, further=(*last.prediction.further, call))
-            made[-1] = Message(last.step, joined, (*last.outcomes, *outcomes))
+            made[-1] = TurnMessage(last.step, joined, (*last.outcomes, *outcomes))
         else:
-            made.append(Message(number, step.prediction, outcomes))
+            made.append(TurnMessage(number, step.prediction, outcomes))
     return made
 
 
@@ -134,7 +134,7 @@ def _written(prediction: Prediction) -> tuple[Any, ...]:
     return (prediction.raw, prediction.token_ids, *told) if prediction.raw else told
 
 
-def _parted(number: int, place: int, mine: Message, theirs: Message) -> PathDifference:
+def _parted(number: int, place: int, mine: TurnMessage, theirs: TurnMessage) -> PathDifference:
     raws = mine.prediction.raw, theirs.prediction.raw
     index = _first_token(mine.prediction, theirs.prediction)
     if index is None:
@@ -264,11 +264,11 @@ def _last(name: str, before: str) -> int:
     return places[-1] if places else -1
 
 
-def _calls(message: Message) -> Sequence[tuple[str, Json]]:
+def _calls(message: TurnMessage) -> Sequence[tuple[str, Json]]:
     return [(call.name, without_token(call.arguments)) for call in message.prediction.calls]
 
 
-def _brief(message: Message) -> str:
+def _brief(message: TurnMessage) -> str:
     return _brief_of(message.prediction)
 
 

@@ -20,7 +20,7 @@ _Z = 1.96
 
 
 @dataclass(frozen=True, slots=True)
-class Spread(ByName):
+class TurnSpread(ByName):
     """The median of `count` times or rates, its 95% interval, and the quartiles: half of them are between.
 
     The interval is None for fewer than `FEWEST`.
@@ -34,7 +34,7 @@ class Spread(ByName):
     high: float | None = None
 
     @classmethod
-    def of(cls, values: Iterable[float]) -> "Spread | None":
+    def of(cls, values: Iterable[float]) -> "TurnSpread | None":
         """Summarize values; None if there are none."""
         ordered = sorted(values)
         if not ordered:
@@ -60,12 +60,12 @@ class Resources(ByName):
     turns: int
     quiet: int
     is_known: bool
-    decode: Spread | None
-    first_token: Spread | None
+    decode: TurnSpread | None
+    first_token: TurnSpread | None
     memory: int | None
     device_memory: int | None
     file_bytes: int | None
-    at_worst: Spread | None = None
+    at_worst: TurnSpread | None = None
 
     @property
     def whole_memory(self) -> int | None:
@@ -83,7 +83,7 @@ def resources_of(turns: Sequence[PlayedTurn], speed: Speed, fingerprint: JsonObj
         len(quiet),
         cpu_share(speed, fingerprint) is not None,
         _decode(quiet, role),
-        Spread.of(seconds for turn in quiet if (seconds := _first_token(turn, role))),
+        TurnSpread.of(seconds for turn in quiet if (seconds := _first_token(turn, role))),
         speed.peak_memory,
         speed.peak_device_memory,
         size if isinstance(size, int) else None,
@@ -91,10 +91,12 @@ def resources_of(turns: Sequence[PlayedTurn], speed: Speed, fingerprint: JsonObj
     )
 
 
-def _decode(turns: Sequence[PlayedTurn], role: str) -> Spread | None:
+def _decode(turns: Sequence[PlayedTurn], role: str) -> TurnSpread | None:
     """Return the tokens per second of the turns in which enough were generated."""
     speeds = (_speed(turn, role) for turn in turns)
-    return Spread.of(rate for of in speeds if of.completion_tokens >= _TOKENS and (rate := of.decode_rate))
+    return TurnSpread.of(
+        rate for of in speeds if of.completion_tokens >= _TOKENS and (rate := of.decode_rate)
+    )
 
 
 def _quiet(turns: Sequence[PlayedTurn], fingerprint: JsonObject) -> Iterator[PlayedTurn]:

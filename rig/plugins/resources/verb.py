@@ -15,7 +15,7 @@ from rig.compare.compare import compare_chosen
 from rig.core.errors import RigError
 from rig.core.tasks import ASSISTANT
 from rig.plugins.resources.decision import ArmDemands, Demands, ResourceDecision, as_json, decide
-from rig.plugins.resources.measured import Resources, Spread, resources_of
+from rig.plugins.resources.measured import Resources, TurnSpread, resources_of
 from rig.show import signs
 from rig.show.compare import signed, table
 from rig.show.table import Row, one_line, short_names
@@ -120,7 +120,7 @@ def _dominated(arm: ArmDemands, names: dict[str, str]) -> str:
     return ", ".join(names[other] for other in arm.dominated_by[:2]) or UNKNOWN
 
 
-def _spread(spread: Spread | None, word: Callable[[float | None], str]) -> str:
+def _spread(spread: TurnSpread | None, word: Callable[[float | None], str]) -> str:
     if spread is None:
         return UNKNOWN
     return f"{word(spread.median)} ({word(spread.lower)} to {word(spread.upper)})"
