@@ -60,6 +60,13 @@ def test_a_repeat_is_named_by_what_is_repeated_and_how_often() -> None:
     assert repeat_in("\n" * 300).words == "white space without an end"  # type: ignore[union-attr]
 
 
+def test_a_block_of_markup_is_a_loop_sooner_than_short_lines_of_it() -> None:
+    block = '<response>\n{"name": "GetReminders", "arguments": {}}\n</response>\n'
+    assert repeat_in(block * 4) is not None
+    assert repeat_in(block * 3) is None
+    assert repeat_in('  <td class="cell"></td>\n' * 6) is None
+
+
 def arm_with(model: Model, path: Path, **options: Any) -> tuple[list[Event], Any]:
     """The events of a run of the first conversation, and what is stored of its arm."""
     settings = ToolTalkSettings(docs="names", tools="exact", max_calls=10)
