@@ -24,11 +24,11 @@ VERBS = [
 ]  # fmt: skip
 PLACES = [
     "in the hall", "by the river", "near the station", "at the office",
-    "on Monday", "before noon", "after lunch", "",
+    "on Monday", "before noon", "after lunch",
 ]  # fmt: skip
 NAMES = [
     "Ngozi Achebe", "Priya Sharma", "Tomás Ruiz", "Mei Tan",
-    "Lars Holm", "Ada Byron", "Omar Haddad", "Ruth Klein", "",
+    "Lars Holm", "Ada Byron", "Omar Haddad", "Ruth Klein",
 ]  # fmt: skip
 
 

@@ -54,7 +54,7 @@ class Needed(NamedTuple):
 
 WHOLE = Needed(REPEATS + 1, 2 * (REPEATS + 1), 240, 600, 240)
 """In an answer that came to its end, or may still do so."""
-CUT = Needed(REPEATS, REPEATS + 1, 60, 60, 60)
+CUT = Needed(REPEATS + 1, 2 * REPEATS, 100, 72, 60)
 """At the end of an answer that was cut off: those who list something harmless seldom run into a limit."""
 
 
