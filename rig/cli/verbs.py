@@ -86,7 +86,8 @@ def _type(kind: Any) -> dict[str, Any]:
 class Viewed(click.Command):
     """A verb with views: options of tenants with which it shows something else instead.
 
-    A view is registered as `VERB --flag` in `registry.views`, with `choices` if it takes one of these.
+    A view is registered as `VERB --flag` in `registry.views`, with `choices` if it takes one of these, or a
+    `metavar` if it takes any other value.
     Its function gets the arguments of the verb's own function by name, and the values of all flags that were
     registered for the same function.
     """
@@ -100,7 +101,9 @@ class Viewed(click.Command):
         flags: list[click.Parameter] = []
         for name in self.views().values():
             told = registry.registered().views.attributes(name)
-            takes = {"type": click.Choice(told["choices"])} if "choices" in told else {"is_flag": True}
+            takes: dict[str, Any] = {"metavar": told.get("metavar"), "is_flag": "metavar" not in told}
+            if "choices" in told:
+                takes = {"type": click.Choice(told["choices"])}
             flags.append(GroupedOption([name.split()[-1]], help=told["help"], **takes))
         *own, get_help = super().get_params(context)
         return [*own, *flags, get_help]

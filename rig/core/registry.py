@@ -138,6 +138,8 @@ class Registry:
         """What measures the costs of arms: a class of `CostMeter` (`rig.core.meters`)."""
         self.hooks = Tenants("hook after an arm")
         """What is done once an arm has been played: an `ArmHook` (`rig.running.hooks`)."""
+        self.guards = Tenants("guard of episodes")
+        """What hears episodes as they are played, and may end turns: a `Guard` (`rig.methods.guards`)."""
         self.trends = Tenants("trend of a comparison")
         """What arms show together: a `TrendFinder` (`rig.compare.trends`), by the name in --json."""
         self.details = Tenants("detail of a comparison")

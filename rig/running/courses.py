@@ -12,8 +12,9 @@ from rig.core.events import Where
 from rig.core.meters import CostMeter, Costs
 from rig.core.metrics import Score
 from rig.core.models import Model, Piece, Prediction
-from rig.core.tasks import PlayedTurn, Task
+from rig.core.tasks import PlayedTurn, Task, turn_number
 from rig.methods.episode import Ask, Playing
+from rig.methods.guards import EpisodeGuard, Guard
 from rig.running.bus import Bus
 from rig.running.control import Control, Person
 from rig.running.plan import Plan
@@ -166,12 +167,22 @@ class TaskCourse:
 
     def __init__(self, session: ArmSession, where: Where, task: Task) -> None:
         self._session, self._where, self._task = session, where, task
+        guards: Iterable[Guard] = registry.registered().guards.values()
+        plan = session.state.plan
+        self._arm, self._evaluated = plan.arms[where.arm], plan.method.roles[0]
+        self._guards: list[EpisodeGuard] = [guard.begin(self._arm.config, self._notice) for guard in guards]
+
+    def _notice(self, turn: int, text: str) -> None:
+        place = f"{self._arm.name}, {self._where.conversation}, turn {turn_number(self._task, turn)}"
+        self._session.bus.emit(events.Notice(f"{place}: {text}"))
 
     def listen(self, ask: Ask, piece: Piece) -> None:
-        """Emit text as it is generated. An exception here ends all running courses."""
+        """Emit text as it is generated. An exception here ends all running courses, `Halted` an answer."""
         key, where = ask.request.key, self._where
         content = piece.text, piece.tokens, piece.forced, ask.role, piece.thought, piece.read
         self._session.bus.emit_unless_stopped(events.PieceGenerated(where, key.turn, key.step, *content))
+        for guard in self._guards if ask.role == self._evaluated else ():
+            guard.hear(key, piece)
 
     def begin(self, slot: int) -> Asking:
         """Start asking. Of the courses with the same `slot`, only one runs at a time."""
@@ -185,6 +196,7 @@ class TaskCourse:
             return
         settings, scored = plan.arms[where.arm].settings, plan.setup.scored
         episode = plan.setup.start(self._task, settings, where, session.bus.emit_unless_stopped, slot)
+        episode.guards = self._guards
         for played in done:
             episode.resume(played)
         emit(events.ConversationStarted(where, (episode.next_turn or 0) if done else 0))
