@@ -13,6 +13,7 @@ from uuid import UUID
 from rig.core import times
 from rig.core.calls import Json, JsonObject
 from rig.core.errors import RigError
+from rig.world.parts import Part
 from rig.world.rules import equal, is_match
 from rig.world.spec import Tool, ToolError, quoted
 
@@ -89,7 +90,8 @@ def schema_faults(schema: JsonObject, arguments: Json) -> Iterator[SchemaFault]:
         if value is None and name not in required and name in properties:
             continue
         if name in properties:
-            yield from _schema_fault(properties[name], name, value, schema)
+            inner = _with_nulls_absent(Part(properties[name], schema), value)
+            yield from _schema_fault(properties[name], name, inner, schema)
         elif "patternProperties" in schema or isinstance(others, dict):
             continue  # as the whole schema says
         elif others is False:
@@ -104,9 +106,34 @@ def schema_faults(schema: JsonObject, arguments: Json) -> Iterator[SchemaFault]:
 
 
 def with_nulls_absent(schema: JsonObject, arguments: JsonObject) -> JsonObject:
-    """Return arguments without the optional ones that are null, which stands for their absence."""
-    required = schema.get("required", ())
-    return {name: value for name, value in arguments.items() if value is not None or name in required}
+    """Return arguments without the optional ones that are null, which stands for their absence.
+
+    Within objects, null stays where the schema declares it.
+    """
+    required, whole = schema.get("required", ()), Part(schema, schema)
+    return {
+        name: _with_nulls_absent(whole.member(name), value)
+        for name, value in arguments.items()
+        if value is not None or name in required
+    }
+
+
+def _with_nulls_absent(part: Part, value: Json) -> Json:
+    if isinstance(value, list):
+        items = part.items
+        return value if items.schema is None else [_with_nulls_absent(items, item) for item in value]
+    if not isinstance(value, dict) or not (declared := part.properties):
+        return value
+    left_out = {
+        name
+        for name in declared
+        if name not in part.required and value.get(name, 0) is None and not part.member(name).takes_null
+    }
+    return {
+        name: _with_nulls_absent(part.member(name), item)
+        for name, item in value.items()
+        if name not in left_out
+    }
 
 
 def _whole_fault(schema: JsonObject, arguments: JsonObject) -> Iterator[SchemaFault]:

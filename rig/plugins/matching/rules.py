@@ -8,10 +8,11 @@ from rig.core import times
 from rig.core.calls import Difference, ExecutedCall, Json
 from rig.core.errors import RigError
 from rig.scoring.similarity import Meaning, Similarity
+from rig.world.parts import Part
 from rig.world.rules import NESTED, Rule, TrueCall, nested_texts
 from rig.world.spec import FREE_TEXT, Equality, Response, Text, Tool
 from rig.world.toolbox import Toolbox
-from rig.world.values import ABSENT, alike, is_nothing, typed, value_pairs
+from rig.world.values import ABSENT, ANY, alike, both_nothing, typed, value_pairs
 
 
 class Rules:
@@ -158,14 +159,15 @@ class Rules:
         self, name: str, how: Equality | Rule, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall
     ) -> bool:
         """Return whether an argument agrees, as it is written or with the defaults of the tool's schema."""
+        part = Part(tool.parameters, tool.parameters).member(name)
         for expected, got in self._values(name, tool, predicted, truth):
             if isinstance(how, Rule):
-                if how.agrees(expected, got):
+                if how.agrees(expected, got, ANY if self.toolbox.ignores_extras else part):
                     return True
                 continue
             with suppress(TypeError, ValueError):
-                both_nothing = name not in truth.arguments and is_nothing(expected) and is_nothing(got)
-                if both_nothing or (got is not ABSENT and self.equal(how, expected, got, predicted.username)):
+                says_none = name not in truth.arguments and both_nothing(expected, got)
+                if says_none or (got is not ABSENT and self.equal(how, expected, got, predicted.username)):
                     return True
         return False
 

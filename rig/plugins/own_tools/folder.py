@@ -22,6 +22,7 @@ from rig.plugins.own_tools.code import loaded
 from rig.plugins.own_tools.functions import tool_of
 from rig.plugins.own_tools.listing import UNSAID, Listing, ToolDeclaration, read_listing
 from rig.world import rules
+from rig.world.parts import Part
 from rig.world.rules import Rule, TrueCall
 from rig.world.spec import FREE_TEXT, Tool, ToolError, ToolFunction
 from rig.world.toolbox import Toolbox, ToolFolders
@@ -117,7 +118,8 @@ def _fits(declared: ToolDeclaration, true: JsonObject, arguments: JsonObject) ->
     for name in {**expected, **ruled}:
         rule = ruled.get(name) or declared.match.get(name) or Rule("exact")
         both = value_pairs(declared.parameters, name, expected, arguments)
-        if not rule.is_text and not any(rule.agrees(*values) for values in both):
+        part = Part(declared.parameters, declared.parameters).member(name)
+        if not rule.is_text and not any(rule.agrees(*values, part) for values in both):
             return False
     return True
 

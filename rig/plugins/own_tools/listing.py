@@ -16,6 +16,7 @@ from rig.core.errors import RigError
 from rig.core.files import write
 from rig.plugins.documents.documents import DocumentPart, read
 from rig.plugins.own_tools.parameters import MOST_IN_FILE, ParameterReader
+from rig.world.parts import Part
 from rig.world.rules import Rule, simple
 from rig.world.spec import FREE_TEXT, NAME_REGEX, Match, Response, Tool
 
@@ -148,7 +149,7 @@ def matching(schema: JsonObject, chosen: Mapping[str, Rule] | None = None) -> di
     """Return the rule that compares each argument: the chosen one, else one that fits its type."""
     rules = dict(chosen or {})
     for name, property_ in schema["properties"].items():
-        suggested = _BY_FORMAT.get(property_.get("x-format") or property_.get("format") or "")
+        suggested = _BY_FORMAT.get(Part(property_, schema).format)
         by_type = "number" if property_.get("type") == "number" else "exact"
         rules.setdefault(name, Rule(suggested or by_type))
     return {name: rules[name] for name in schema["properties"]}
