@@ -262,8 +262,10 @@ _FLAT = frozenset(
 )
 
 
-def _is_flat(schema: JsonObject) -> bool:
+def _is_flat(schema: Json) -> bool:
     """Return whether a schema is of the kind that `@tool` makes: of one plain type, or a list of one."""
+    if not isinstance(schema, dict):  # items: false
+        return False
     plain = schema.keys() <= _FLAT and isinstance(schema.get("type"), str) and schema["type"] != "object"
     return plain and ("items" not in schema or _is_flat(schema["items"])) and schema["type"] != "null"
 
