@@ -8,6 +8,7 @@ import click
 _MEANT: Mapping[str, str] = {
     "RUN": "`latest`, or a run that `rig runs` lists",
     "MODEL": "a name that `rig models list` shows, or the path of a .gguf file",
+    "NAME|PATH": "a name that `rig suites list` shows, or the path of a folder",
     "NAME|DIR": "the name of a toolbox, or the path of its folder",
     "POLICY": "a file of conditions; `rig docs ci` has one",
     "FILE": "the path of a file",
@@ -26,6 +27,15 @@ _OTHERS: Mapping[str, str] = {
     **dict.fromkeys(("new", "init", "create"), "suites new"),
     **dict.fromkeys(("settings", "set"), "config"),
     **dict.fromkeys(("mcp", "tool"), "tools"),
+    **dict.fromkeys(("open", "replay"), "show"),
+    **dict.fromkeys(("verify", "sign"), "card verify"),
+    **dict.fromkeys(("stress", "attack"), "docs stress"),
+    "quantize": "models quantize",
+    "convert": "models quantize",
+    "merge": "models merge",
+    "tune": "models tune",
+    "calibrate": "judge calibrate",
+    "serve": "serve-command",
     "help": "--help",
     "version": "--version",
     "html": "report",
@@ -38,6 +48,23 @@ _EXTRA: Mapping[str, str] = {
     "rig runs": "; `rig show RUN` shows a run, and `rig export RUN` exports one",
 }
 """What to do instead of giving verbs more arguments than they take."""
+
+
+_OPTIONS: Mapping[str, str] = {
+    **dict.fromkeys(("--model", "--models", "-m"), "models stand alone, as in `rig run FILE.gguf`"),
+    **dict.fromkeys(("--api-key", "--key", "--token"), "`--key-from VARIABLE` sends the key in a variable"),
+    **dict.fromkeys(("--ctx", "--ctx-size", "--context", "-c"), "the context is `--n-ctx N`"),
+    **dict.fromkeys(("--gpu", "--ngl", "--n-gpu-layers"), "layers go to the GPU by `--gpu-layers N`"),
+    **dict.fromkeys(("--url", "--base-url", "--host", "--endpoint"), "give the server in place of a model"),
+    **dict.fromkeys(("--quiet", "-q", "--silent"), "`--display none` says nothing"),
+    **dict.fromkeys(("--no-color", "--no-colour"), "set NO_COLOR=1"),
+    **dict.fromkeys(("--tasks", "--task"), "`--only NAME` chooses conversations"),
+    **{
+        f"--{name}": f"give `--sampling {name.replace('-', '_')}=…`"
+        for name in ("top-p", "top-k", "min-p", "top_p", "top_k", "min_p", "repeat-penalty")
+    },
+}
+"""What other tools call options, and what to type here."""
 
 
 def elsewhere(name: str) -> str:
@@ -62,10 +89,21 @@ def explained(error: click.ClickException) -> str:
     has_more = any(parameter.name == "help_all" for parameter in error.ctx.command.get_params(error.ctx))
     help_of_it = f"; `{path} {'--help-all' if has_more else '--help'}` lists what it takes"
     if isinstance(error, click.NoSuchOption):
-        return f"{message.removesuffix('.')}{help_of_it}"
+        return f"{_no_option(error, error.ctx)}{help_of_it}"
     if "unexpected extra argument" in message:
         return f"{message.removesuffix('.')}{_EXTRA.get(path, help_of_it)}"
     return message
+
+
+def _no_option(error: click.NoSuchOption, context: click.Context) -> str:
+    """Return what is wrong with an option that is not there, and what was meant."""
+    known = [name for parameter in context.command.get_params(context) for name in parameter.opts]
+    message = " ".join(error.format_message().split()).removesuffix(".")
+    own = _OPTIONS.get(error.option_name)
+    if own and error.option_name not in known:
+        return f"No such option '{error.option_name}': {own}"
+    meant = f"--{error.option_name.lstrip('-').lower()}"
+    return f"{message} (did you mean '{meant}'?)" if meant in known else message
 
 
 def _needed(parameter: click.Parameter, context: click.Context) -> str:
