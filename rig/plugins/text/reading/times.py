@@ -199,7 +199,8 @@ def _relative(scan: Scan, at: int) -> Iterator[Fact]:
     unit = text.removesuffix("s")
     if unit in UNITS:
         is_of_weekdays = text == "weekday" and scan.text(at + 1).removesuffix("s") in PARTS
-        if unit == "weekend" or text == "weekdays" or is_of_weekdays or (unit == "week" and scan.text(at - 2) == "during"):
+        is_during = unit == "week" and scan.text(at - 2) == "during"
+        if unit == "weekend" or text == "weekdays" or is_of_weekdays or is_during:
             yield Fact(Sort.RELATIVE, frozenset({unit}), scan.take(at, at + 1))
         yield from _which(scan, at, unit)
 
@@ -208,7 +209,8 @@ def _is_one_day(scan: Scan, at: int) -> bool:
     """Return whether the part of the day at an index is that of one day: this evening, Friday night."""
     before = scan.text(at - 1)
     is_weekday = SHORT.get(before, before) in WEEKDAYS and scan.text(at - 2) not in EACH
-    return (is_weekday or before in RELATIVE or before in ("this", "last")) and not scan.text(at).endswith("s")
+    is_of_one = is_weekday or before in RELATIVE or before in ("this", "last")
+    return is_of_one and not scan.text(at).endswith("s")
 
 
 def _rate(scan: Scan, at: int) -> Iterator[Fact]:
