@@ -140,7 +140,7 @@ def verb(
             settle(context)
             values |= {name: context.params[name] for name in values}
             own = {part: _value(part, hint, values) for part, hint, _ in _declared(function)}
-            code = context.meta.get(_VIEW, function)(**own, **(values if takes_all else {}))
+            code = context.meta.pop(_VIEW, function)(**own, **(values if takes_all else {}))
             if code is not None:
                 sys.exit(int(code))
 

@@ -6,7 +6,7 @@ from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from rig.config.engine import AUTO, assignments
+from rig.config.engine import AUTO, EngineOptions, assignments
 from rig.config.options import engine_fingerprint
 from rig.core import registry
 from rig.core.calls import JsonObject
@@ -57,14 +57,7 @@ def load(
         settings = replace(settings, parallel=1, fast_forward=False)
     asked = settings.sampling
     sampling = Sampling(temp=settings.temperature) if asked is None else sampling_of(asked, info)
-    # The model's own form, or one derived from its template: neither rig's nor a plugin's.
-    is_own = settings.format not in registry.registered().formats
-    source = template_source(info, settings.chat_template, own_format=is_own)
-    if source is None:
-        raise RigError(
-            f"{info.path}: has no chat template (is it a base model?);"
-            " give one with --chat-template FILE, Jinja2 as in Hugging Face's tokenizer_config.json"
-        )
+    source = source_of(info, settings)
     settings = with_room_to_think(settings, source)
     answered = needed = 0
     if settings.n_ctx == AUTO:
@@ -104,7 +97,7 @@ def load(
     tell((origin, grammar.remark(settings)))
     try:
         tokenizer = Tokenizer(loaded.model)
-        template = _template(source, settings.chat_template or info.path, tokenizer, settings)
+        template = compiled(source, settings.chat_template or info.path, tokenizer, settings)
         chosen = choose(settings, template)
         effect = check_variables(ChatTemplate(source), assignments(settings.template_set))
         for remark in filter(None, (*chosen.remarks, *template.adaptations, effect)):
@@ -137,7 +130,7 @@ def _room(info: GgufInfo, settings: EngineSettings, source: str) -> tuple[int, i
     check_loads(info.path, weightless=True)
     with closing(LlamaModel(info.path, weightless=True)) as model:
         tokenizer = Tokenizer(model)
-        template = _template(source, settings.chat_template or info.path, tokenizer, settings)
+        template = compiled(source, settings.chat_template or info.path, tokenizer, settings)
         chosen = choose(settings, template)
         prompts = PromptBuilder(template, tokenizer, whole=settings.whole_prompt)
         longest, form = 0, None
@@ -179,11 +172,24 @@ def _warning_of_loops(info: GgufInfo) -> str | None:
     return f"{warning}; its author recommends {author} (--sampling author)" if author.draws else None
 
 
-def _template(source: str, place: Path, tokenizer: Tokenizer, settings: EngineSettings) -> ChatTemplate:
+def source_of(info: GgufInfo, options: EngineOptions) -> str:
+    """Return the chat template that a model is run with. Raises RigError if there is none."""
+    # The model's own form, or one derived from its template: neither rig's nor a plugin's.
+    is_own = options.format not in registry.registered().formats
+    source = template_source(info, options.chat_template, own_format=is_own)
+    if source is None:
+        raise RigError(
+            f"{info.path}: has no chat template (is it a base model?);"
+            " give one with --chat-template FILE, Jinja2 as in Hugging Face's tokenizer_config.json"
+        )
+    return source
+
+
+def compiled(source: str, place: object, tokenizer: Tokenizer, options: EngineOptions) -> ChatTemplate:
     """Compile the template that was read from this file. Raises RigError if it cannot be used."""
     bos, eos = (tokenizer.special_text(token) for token in (tokenizer.bos, tokenizer.eos))
     try:
-        chosen = assignments(settings.template_set)
+        chosen = assignments(options.template_set)
         return ChatTemplate(source, bos=bos, eos=eos, chosen=chosen)
     except RigError as error:
         raise RigError(f"{place}: {error}") from error

@@ -4,7 +4,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from rig.config.engine import EngineOptions, assignments
+from rig.config.engine import EngineOptions
 from rig.core.calls import JsonObject
 from rig.core.errors import RigError
 from rig.core.files import read_text
@@ -36,34 +36,25 @@ def named(text: str, *, tokens: ChatTemplate | None = None) -> NamedTemplate:
     # Imported here, because they load llama.cpp.
     from rig.plugins.llama.core.llama import LlamaModel
     from rig.plugins.llama.core.tokenizer import Tokenizer
-    from rig.plugins.llama.files import registry
     from rig.plugins.llama.files.info import inspect
+    from rig.plugins.llama.files.registry import resolve
+    from rig.plugins.llama.loading import compiled, source_of
     from rig.plugins.llama.memory.weights import check_loads
 
-    resolved = registry.resolve(text)
-    info = inspect(resolved.path)
-    source = registry.template_source(info, None, own_format=True)
-    if source is None:
-        raise RigError(f"{text}: has no chat template")
+    info, options = inspect(resolve(text).path), EngineOptions()
+    source = source_of(info, options)
     check_loads(info.path, weightless=True)
     with closing(LlamaModel(info.path, weightless=True)) as model:
-        tokenizer = Tokenizer(model)
-        bos, eos = (tokenizer.special_text(token) for token in (tokenizer.bos, tokenizer.eos))
-    return NamedTemplate(text, _compiled(text, source, bos, eos))
+        return NamedTemplate(text, compiled(source, text, Tokenizer(model), options))
 
 
 def template_like(model: "LlamaCppModel", options: EngineOptions) -> ChatTemplate:
     """Return the template that a loaded model's file runs with under other options. Raises RigError."""
-    from rig.core.registry import registered
     from rig.plugins.llama.files.info import inspect
-    from rig.plugins.llama.files.registry import template_source
+    from rig.plugins.llama.loading import compiled, source_of
 
-    path, is_own = Path(model.weights.path), options.format not in registered().formats
-    source = template_source(inspect(path), options.chat_template, own_format=is_own)
-    if source is None:
-        raise RigError(f"{path}: has no chat template")
-    chosen = assignments(options.template_set)
-    return ChatTemplate(source, bos=model.template.bos, eos=model.template.eos, chosen=chosen)
+    source, path = source_of(inspect(model.weights.path), options), options.chat_template
+    return compiled(source, path or model.weights.path, model.tokenizer, options)
 
 
 def _compiled(name: str, source: str, bos: str, eos: str) -> ChatTemplate:

@@ -65,7 +65,11 @@ def test_what_is_written_is_read_and_damaged_calls_are_not(each: Known, source: 
         damaged = form.read(text[:cut])
     except AnswerError:
         return
-    assert each.told(damaged.calls) == each.told(calls[: len(damaged.calls)])
+    read, written = each.told(damaged.calls), each.told(calls[: len(damaged.calls)])
+    if damaged.form.endswith("without its end"):  # the last call may have lost arguments, and changed none
+        last, whole = read.pop(), written.pop()
+        assert (last.name, last.arguments.items() <= whole.arguments.items()) == (whole.name, True)
+    assert read == written
 
 
 def accepts(writer: Writer, language: Language, text: str) -> bool:

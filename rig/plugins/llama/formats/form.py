@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import ClassVar, NamedTuple
@@ -159,9 +160,9 @@ class NativeFormat(AnswerFormat):
     def read(self, text: str) -> Reading:
         reasoning, answer = self._apart(text)
         try:
-            raw_calls, content, notes = self._calls(answer)
+            raw_calls, content, notes = self._calls(answer, loose=self.grammar == "none")
         except NotRead as error:
-            if leak := leaks.leaked(answer, self.checker.schemas):
+            if leak := self._fullest(self._unclosed(answer), answer):
                 return self._leaks.take(leak, self._words(answer), reasoning)
             raise AnswerError(str(error), form=f"{BROKEN}{self._shape.trigger.strip()}") from error
         if not raw_calls:
@@ -170,8 +171,8 @@ class NativeFormat(AnswerFormat):
         raw_calls = [call for call in raw_calls if call != Call(self._reply_tool)]
         check_unicode([call.arguments for call in raw_calls], how)
         if "not closed" in notes and raw_calls:
-            leak = leaks.Leak(tuple(raw_calls), f"{self._shape.trigger.strip()} without its end", content)
-            return self._leaks.take(leak, self._words(answer), reasoning)
+            own = self._without_end(raw_calls, content)
+            return self._leaks.take(self._fullest(own, answer) or own, self._words(answer), reasoning)
         calls = tuple(self.checker.call(call.name, call.arguments, how, OWN) for call in raw_calls)
         return Reading(calls, content, reasoning, how, OWN if calls else "")
 
@@ -191,9 +192,25 @@ class NativeFormat(AnswerFormat):
         reasoning, _, answer = inner.partition(thinking.close)
         return reasoning.strip(), answer
 
-    def _calls(self, answer: str) -> tuple[list[Call], str, list[str]]:
+    def _fullest(self, own: leaks.Leak | None, answer: str) -> leaks.Leak | None:
+        """Return the leaked calls of an answer: those in its own form without an end, or more in any form."""
+        other = leaks.leaked(answer, self.checker.schemas)
+        return other if other and (own is None or len(other.calls) > len(own.calls)) else own
+
+    def _unclosed(self, answer: str) -> leaks.Leak | None:
+        """Return the calls of an answer in the own form if only its end is missing."""
+        with suppress(NotRead):
+            calls, content, notes = self._calls(answer, loose=True)
+            if "not closed" in notes and all(call.name in self.checker.schemas for call in calls):
+                return self._without_end(calls, content)
+        return None
+
+    def _without_end(self, calls: Sequence[Call], words: str) -> leaks.Leak:
+        return leaks.Leak(tuple(calls), f"{self._shape.trigger.strip()} without its end", words)
+
+    def _calls(self, answer: str, *, loose: bool) -> tuple[list[Call], str, list[str]]:
         """Return the calls in an answer, the words beside them, and what was overlooked. Raises NotRead."""
-        shape, loose = self._shape, self.grammar == "none"
+        shape = self._shape
         reader = CallReader(shape, self.checker.schemas, loose=loose)
         before, *opened = shape.opening
         opening = "".join(opened)

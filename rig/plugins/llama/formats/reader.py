@@ -31,6 +31,8 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 _DOUBLE = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _SINGLE = re.compile(r"'(?:[^'\\]|\\.)*'", re.DOTALL)
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_BRACKETS = re.compile(r"[\s})]*")
+"""What ends arguments, before the marks that end a call."""
 _CONTROLS = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 
 
@@ -72,8 +74,24 @@ class CallReader:
         if not self._take(shape.close):
             if not self._loose:
                 raise NotRead(f"{shape.close.strip()!r} is missing at {self._here()}")
+            self._check_arguments_end()
             self.notes.append("not closed")
         return calls, self._place
+
+    def _check_arguments_end(self) -> None:
+        """Check that a call without its end is whole but for marks. Raises NotRead within its arguments."""
+        style, close = self._shape.arguments, self._shape.close
+        if not self._take(_BRACKETS.match(close)[0].rstrip()):  # type: ignore[index]
+            raise NotRead(f"the arguments do not end at {self._here()}")
+        rest = self._text[skip(self._text, self._place) :]
+        next_one = ""
+        if isinstance(style, NestedTags):
+            next_one = f"{style.mark}<"
+        elif isinstance(style, Tags):
+            next_one = (style.join + style.before_key).strip()
+        has_begun = next_one and rest and (rest.startswith(next_one) or next_one.startswith(rest))
+        if has_begun and not close.lstrip().startswith(rest):
+            raise NotRead(f"an argument has no end at {self._here()}")
 
     def first(self, text: str, opening: str) -> int | None:
         """Return the first place where this opening is followed by a name and what comes after names."""

@@ -39,6 +39,8 @@ _PARAMETERS = frozenset(["parameter", "param", "arg", "argument", "property", "f
 _FENCED = re.compile(r"\s{0,99}```[\w+-]{0,20}\s{0,99}(?=\{)")
 _AROUND = re.compile(r"<(?:tool_?calls?|function_?calls?|tools?|call)>\s{0,20}\Z")
 """A mark that calls follow, so that a tag that is named like a tool is no other tag."""
+_HALF_TAG = re.compile(r"<\w[^<>]{0,400}\Z")
+"""A tag within which the text ends."""
 _MOST_PARAMETERS = 64
 
 
@@ -165,6 +167,8 @@ def _arguments(text: str, place: int, properties: JsonObject) -> tuple[JsonObjec
             return None
         arguments[key] = cast(raw, properties.get(key), JSON)
     if not arguments and properties and not re.match(r"\s{0,99}</", text[place : place + 120]):
+        return None
+    if _HALF_TAG.match(text, skip(text, place)):
         return None
     return arguments, place
 
