@@ -1,6 +1,6 @@
 """Adapters of the packaged encoder: models that read two texts at once.
 
-`rig.plugins.text.measures.encoder.PairClassifier` runs what `write` writes.
+`rig.plugins.similarity.encoder.PairClassifier` runs what `write` writes.
 """
 
 import random
@@ -13,7 +13,7 @@ from safetensors.torch import save_file
 from torch import nn
 from transformers import AutoModel, AutoTokenizer
 
-from rig.plugins.text.measures.encoder import GROUP, LONGEST_PAIR, PACKED, SCALES, adapted
+from rig.plugins.similarity.encoder import GROUP, LONGEST_PAIR, PACKED, SCALES, adapted
 
 HIDDEN = 64
 SHARES = (1.0, 0.9, 0.8, 0.7)

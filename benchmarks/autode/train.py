@@ -31,7 +31,7 @@ from rig.plugins.autode.hearing import ADAPTER, LABELS, described
 from rig.plugins.autode.questions import spoken
 from rig.plugins.autode.scenarios import Scenario, load_directory
 from rig.plugins.autode.scripted_user import introduction
-from rig.plugins.text.measures.minilm import directory
+from rig.plugins.similarity.minilm import directory
 from rig.plugins.text.reading.times import WEEKDAYS
 
 TURNS = Path(__file__).resolve().parent / "turns"

@@ -20,8 +20,8 @@ from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 
 from benchmarks.free_text.pairs import Labelled, labelled, outside, unseen
+from rig.plugins.similarity.minilm import MiniLM
 from rig.plugins.text import judge, reading
-from rig.plugins.text.measures.minilm import MiniLM
 from rig.scoring.similarity import Meaning
 
 

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.free_text.pairs import Labelled, labelled, outside, unseen
+from rig.plugins.similarity.minilm import ADAPTER, MiniLM
 from rig.plugins.text.judge import judgement
 from rig.plugins.text.judge.guard import Passages
-from rig.plugins.text.measures.minilm import ADAPTER, MiniLM
 from rig.plugins.tooltalk_tools.world import KINDS
 from rig.scoring.similarity import Meaning
 

@@ -1,4 +1,4 @@
-"""Train what judges the wording of free text: the adapter rig/plugins/text/measures/wording.safetensors.
+"""Train what judges the wording of free text: the adapter rig/plugins/similarity/wording.safetensors.
 
     python -m benchmarks.free_text.train [--epochs 14] [--seeds 4] [--device cuda] [--output FILE]
     python -m benchmarks.free_text.train --start FILE --epochs 1 --seeds 1 --batch 48 --share 0.2 --new y za
@@ -24,7 +24,7 @@ from torch import nn
 from benchmarks.adapters import Classifier, batches, optimizer_of, rate_at, started, step, write
 from benchmarks.free_text.pairs import EVERY, KEPT_OUT, Labelled, families, labelled, passages, unseen
 from benchmarks.free_text.rewording import HARMLESS, LEAST, OMISSIONS, Change, content_words, with_word
-from rig.plugins.text.measures.minilm import ADAPTER, directory
+from rig.plugins.similarity.minilm import ADAPTER, directory
 
 RATE, SMOOTHING = 2.5e-4, 0.05
 SAME, OTHER, WHOLE = 6, 5, 0.4

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from benchmarks.adapters import Classifier, packed, write
-from rig.plugins.text.measures.encoder import LONGEST_PAIR, PairClassifier, unpacked
-from rig.plugins.text.measures.minilm import ADAPTER, directory
+from rig.plugins.similarity.encoder import LONGEST_PAIR, PairClassifier, unpacked
+from rig.plugins.similarity.minilm import ADAPTER, directory
 
 PAIR = ("The plumber comes on Monday.", "On Monday a plumber is going to call in.")
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rig.plugins.text.measures.minilm import MiniLM
+from rig.plugins.similarity.minilm import MiniLM
 from rig.plugins.tooltalk_tools.world import TASK
 from rig.scoring import Adjudicated, Answer, Answers, Exact, add_answers, answers_file, read_answers
 from rig.scoring.similarity import Meaning

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from rig.core.errors import RigError
-from rig.plugins.text import readers
-from rig.plugins.text.readers import Pair, labelled_pairs, likelihood, measured
+from rig.plugins.similarity import readers
+from rig.plugins.similarity.readers import Pair, labelled_pairs, likelihood, measured
 from rig.plugins.tooltalk_tools.world import BODY
 from rig.scoring import Adjudicated, Answer, Answers, Exact
 from rig.scoring.similarity import Meaning, TextJudgement

@@ -10,8 +10,8 @@ import pytest
 
 from rig.core.errors import RigError
 from rig.plugins.matching.matching import Grader
-from rig.plugins.text.measures.embedding import DistilBert, cosine
-from rig.plugins.text.measures.minilm import MiniLM
+from rig.plugins.similarity.embedding import DistilBert, cosine
+from rig.plugins.similarity.minilm import MiniLM
 from rig.plugins.tooltalk_tools import TOOLTALK
 from rig.plugins.tooltalk_tools.world import BODY, EVENT, KINDS, SUBJECT, TASK
 from rig.scoring.similarity import Exact, Meaning, NamedMeasure, load

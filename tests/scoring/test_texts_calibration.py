@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from benchmarks.free_text.pairs import unseen
-from rig.plugins.text.measures.minilm import MiniLM, bands
+from rig.plugins.similarity.minilm import MiniLM, bands
 from rig.plugins.tooltalk_tools.world import KINDS
 from rig.scoring.similarity import Meaning
 

@@ -4,8 +4,8 @@ import pytest
 
 from rig.core.calls import CallPlace
 from rig.plugins.matching.matching import Grader
+from rig.plugins.similarity.minilm import MiniLM
 from rig.plugins.text.judge import Band, judge
-from rig.plugins.text.measures.minilm import MiniLM
 from rig.plugins.tooltalk_tools import TOOLTALK
 from rig.plugins.tooltalk_tools.world import BODY, EVENT, TASK
 from rig.scoring import load

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from benchmarks.free_text.rewording import HARMLESS, LEAST, changed
+from rig.plugins.similarity.minilm import MiniLM
 from rig.plugins.text.judge import Band, judge
-from rig.plugins.text.measures.minilm import MiniLM
 from rig.plugins.tooltalk_tools.world import KINDS
 from rig.scoring.similarity import Meaning, TextJudgement
 

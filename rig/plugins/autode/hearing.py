@@ -21,8 +21,8 @@ from rig.plugins.autode import questions
 from rig.plugins.autode.clauses import asked, clauses, facts, family, is_check, sentences
 from rig.plugins.autode.reader import Understanding, understand
 from rig.plugins.autode.slots import Knowledge, Slot, flag_said
-from rig.plugins.text.measures.encoder import PairClassifier
-from rig.plugins.text.measures.minilm import directory
+from rig.plugins.similarity.encoder import PairClassifier
+from rig.plugins.similarity.minilm import directory
 
 ADAPTER = Path(__file__).with_name("hearing.safetensors")
 """The packaged encoder's adapter for this task; benchmarks/autode/train.py makes it."""

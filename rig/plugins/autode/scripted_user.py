@@ -22,8 +22,8 @@ from rig.plugins.autode.questions import NEAR, Alike, mentions, spoken
 from rig.plugins.autode.reader import INSIDE, Understanding, understand
 from rig.plugins.autode.scenarios import Scenario
 from rig.plugins.autode.slots import Knowledge
-from rig.plugins.text.measures.embedding import Embedding
-from rig.plugins.text.measures.minilm import encoder
+from rig.plugins.similarity.embedding import Embedding
+from rig.plugins.similarity.minilm import encoder
 
 RULES = "1"
 """The version of the rules; to be raised with any change that can change an answer."""

@@ -7,7 +7,7 @@ REQUIRES = (
     "defects",
     "documents",
     "own_tools",
-    "text",
+    "similarity",
 )
 
 FORM = Option(

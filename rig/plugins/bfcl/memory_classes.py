@@ -11,7 +11,7 @@ import numpy as np
 
 from rig.plugins.bfcl.turn_entries import PACKAGE, class_of
 from rig.plugins.own_tools.code import loaded, standing_in
-from rig.plugins.text.measures.minilm import encoder
+from rig.plugins.similarity.minilm import encoder
 
 
 class _Index:

@@ -11,7 +11,6 @@ REQUIRES = (
 def register(registry: Registry) -> None:
     """Offer the displays, and the verbs that show stored runs. Each is imported when it is chosen."""
     registry.displays.later("tui", "tui.display:on_terminal")
-    registry.displays.later("none", "rig.show.base:NoDisplay")
     registry.views.later(
         "runs --tui",
         "rig.plugins.displays.verb:browse",

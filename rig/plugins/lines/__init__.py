@@ -1,4 +1,4 @@
-"""The displays that write lines: words, JSON for each event, and those of a notebook's cell."""
+"""The displays that write lines: words, JSON for each event, those of a notebook's cell, or none at all."""
 
 from rig.core.registry import Registry
 
@@ -8,3 +8,4 @@ def register(registry: Registry) -> None:
     registry.displays.later("plain", "rig.plugins.lines.displays:PlainDisplay")
     registry.displays.later("log", "rig.plugins.lines.displays:LogDisplay")
     registry.displays.later("notebook", "rig.plugins.lines.displays:NotebookDisplay")
+    registry.displays.later("none", "rig.show.base:NoDisplay")

@@ -7,7 +7,7 @@ REQUIRES = (
     "llama",
     "papers",
     "ranking",
-    "text",
+    "similarity",
 )
 
 

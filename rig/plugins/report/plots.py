@@ -369,7 +369,7 @@ def refused_texts(transcripts: Iterable[Transcript]) -> list[float]:
 @cache
 def _shipped(name: str) -> Mapping[str, Any]:
     """Read a file of what was measured on labelled pairs from the package of similarities."""
-    text = files("rig.plugins.text.measures").joinpath(name).read_text(encoding="utf-8")
+    text = files("rig.plugins.similarity").joinpath(name).read_text(encoding="utf-8")
     measured: Mapping[str, Any] = parse_json(text)
     return measured
 

@@ -7,8 +7,8 @@ REQUIRES = (
     "matching",
     "mcp",
     "own_tools",
+    "similarity",
     "stress",
-    "text",
     "tooltalk_tools",
 )
 

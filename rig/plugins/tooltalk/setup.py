@@ -115,7 +115,7 @@ class WorldSetup(Setup):
                 raise RigError(
                     "--reader has no effect with --grader upstream or --similarity exact; leave it out"
                 )
-            from rig.plugins.text.readers import measured, open_reader
+            from rig.plugins.similarity.readers import measured, open_reader
 
             reader = measured(open_reader(values["reader"]))
             named, measure = f"{named}, {reader}", Adjudicated(measure, reader=reader)

@@ -12,9 +12,9 @@ from pathlib import Path
 from rig.core.budget import parse_json
 from rig.core.calls import Json
 from rig.core.errors import RigError
+from rig.plugins.similarity.embedding import Embedding
+from rig.plugins.similarity.encoder import PairClassifier
 from rig.plugins.text.judge import Band, beside, judge
-from rig.plugins.text.measures.embedding import Embedding
-from rig.plugins.text.measures.encoder import PairClassifier
 from rig.scoring.similarity import TextJudgement
 from rig.world.spec import Text
 
@@ -94,5 +94,5 @@ def directory() -> Path:
 
 def bands() -> Mapping[str, Band]:
     """Return for each kind of text the probabilities from which passages are the same, or unclear."""
-    text = files("rig.plugins.text.measures").joinpath("calibration.json").read_text(encoding="utf-8")
+    text = files("rig.plugins.similarity").joinpath("calibration.json").read_text(encoding="utf-8")
     return {kind: Band(**values) for kind, values in parse_json(text).items()}

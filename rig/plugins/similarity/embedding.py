@@ -17,8 +17,8 @@ from rig.core.budget import parse_json
 from rig.core.calls import Json
 from rig.core.errors import RigError
 from rig.core.files import read_text
+from rig.plugins.similarity.encoder import encodable, load_encoder
 from rig.plugins.text.judge import Band, beside, judge
-from rig.plugins.text.measures.encoder import encodable, load_encoder
 from rig.scoring.similarity import TextJudgement
 from rig.world.spec import Text
 

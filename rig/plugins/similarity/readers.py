@@ -18,7 +18,7 @@ from rig.core.calls import Json
 from rig.core.errors import RigError
 from rig.core.paths import real
 from rig.core.registry import registered
-from rig.plugins.text.measures.embedding import hash_of
+from rig.plugins.similarity.embedding import hash_of
 
 MOST_ERRORS = 0.05
 """The largest share of false accepts among pairs that differ; twice as many false rejects are allowed."""
@@ -48,7 +48,7 @@ class CrossEncoderReader:
     """A sentence-transformers cross-encoder for entailment, from a folder. Raises RigError."""
 
     def __init__(self, folder: Path) -> None:
-        from rig.plugins.text.measures.encoder import load_cross_encoder
+        from rig.plugins.similarity.encoder import load_cross_encoder
 
         self.name = folder.name
         self.sha256 = hash_of(folder).removeprefix("sha256:")
