@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from rig.core.budget import DEEPEST
 from rig.core.errors import RigError
-from rig.core.files import csv_line, filling, json_text, read_json, read_text, write, writing
+from rig.core.files import json_text, read_json, read_text, write, writing
+from rig.plugins.documents.folders import csv_line, filling
 
 
 def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path) -> None:

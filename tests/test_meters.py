@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from rig.core.meters import CostMeter, Costs
+from rig.core.meters import Costs
+from rig.plugins.energy.meter import EnergyMeter
 
 
 def _package(folder: Path, microjoules: int, maximum: int = 1_000_000) -> Path:
@@ -15,7 +16,7 @@ def _package(folder: Path, microjoules: int, maximum: int = 1_000_000) -> Path:
 def test_energy_is_the_sum_over_packages_and_counters_may_run_over(tmp_path: Path) -> None:
     first, second = _package(tmp_path / "intel-rapl:0", 900_000), _package(tmp_path / "intel-rapl:1", 5)
     _package(tmp_path / "intel-rapl:0:0", 77)  # a part of the first package
-    meters = CostMeter(tmp_path)
+    meters = EnergyMeter(tmp_path)
     assert meters.read().energy_j == 0
     _package(first, 100_000)
     _package(second, 500_005)
@@ -25,7 +26,7 @@ def test_energy_is_the_sum_over_packages_and_counters_may_run_over(tmp_path: Pat
 
 
 def test_what_the_machine_does_not_tell_is_not_made_up(tmp_path: Path) -> None:
-    costs = CostMeter(tmp_path).read()
+    costs = EnergyMeter(tmp_path).read()
     assert (costs.energy_j, costs.peak_memory, costs.peak_device_memory) == (None, None, None)
 
 

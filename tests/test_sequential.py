@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from rig.stats.sequential import SHARES, WEIGHTS, DifferenceBounds, LossTest, OutcomeBounds, capital
+from rig.plugins.strategies.sequential import SHARES, WEIGHTS, DifferenceBounds, LossTest, capital
+from rig.stats.rates import OutcomeBounds
 
 Array = NDArray[np.float64]
 MARGIN = 0.01

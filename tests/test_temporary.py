@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from rig.core.errors import RigError
-from rig.core.files import filling, is_running, started_s, temporary_folder, temporary_path, write
+from rig.core.files import is_running, started_s, temporary_folder, temporary_path, write
+from rig.plugins.documents.folders import filling
 
 WAITING = """
 import sys, time

@@ -256,9 +256,9 @@ def test_a_verb_loads_what_it_needs_alone(tmp_path: Path, arguments: list[str], 
 MOST_FILES = 42
 LARGE = {"llama": 60}
 """Tenants with more files than a room should have. They are to become fewer."""
-MOST_CODE = 2_200
+MOST_CODE = 2_000
 """The most lines of code of a tenant: neither blank, nor a comment or a docstring."""
-LARGER = {"llama": 9_300, "tui": 5_300}
+LARGER = {"llama": 9_500, "tui": 5_300}
 
 
 def _code(path: Path) -> int:
@@ -287,7 +287,7 @@ def test_a_tenant_is_small(tenant: str) -> None:
 
 def test_the_kernel_can_be_read() -> None:
     files = [path for path in FILES if tenant_of(module_of(path)) is None]
-    assert sum(map(_code, files)) <= 14_600
+    assert sum(map(_code, files)) <= 13_000
 
 
 @pytest.mark.parametrize("room", sorted({*RANKS} - {"api", "__main__"}))

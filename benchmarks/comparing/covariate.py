@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.published import publish  # noqa: E402
-from rig.stats.sequential import capital  # noqa: E402
+from rig.plugins.strategies.sequential import capital  # noqa: E402
 
 CONVERSATIONS = 1_000
 SIZE, NEEDED = 0.05, 20.0

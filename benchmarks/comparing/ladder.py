@@ -40,13 +40,13 @@ from benchmarks.comparing.unclear import DECLARATION, SUCCESS  # noqa: E402
 from benchmarks.published import publish  # noqa: E402
 from rig.compare.arms import ComparisonOptions  # noqa: E402
 from rig.compare.compare import _difference, verdicts_of  # noqa: E402
-from rig.compare.recommendation import recommend_early  # noqa: E402
 from rig.compare.verdict import Decision  # noqa: E402
 from rig.core.metrics import TASKS  # noqa: E402
+from rig.plugins.strategies.looks import recommend_early  # noqa: E402
+from rig.plugins.strategies.sequential import Finding, LossTest  # noqa: E402
 from rig.plugins.strategies.until import ROUNDS  # noqa: E402
 from rig.stats import Tallied  # noqa: E402
 from rig.stats.paired import PairedBootstrap, holm  # noqa: E402
-from rig.stats.sequential import Finding, LossTest  # noqa: E402
 
 FILES = 6
 TODAY = ("holm", "verdict")

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.published import publish  # noqa: E402
-from rig.stats.sequential import DifferenceBounds, LossTest  # noqa: E402
+from rig.plugins.strategies.sequential import DifferenceBounds, LossTest  # noqa: E402
 
 SIZE = 0.05
 SUITES_OF = (28, 78, 500)

@@ -23,13 +23,14 @@ from rig.compare.arms import ComparisonOptions  # noqa: E402
 from rig.compare.compare import verdicts_of  # noqa: E402
 from rig.compare.verdict import VerdictKind  # noqa: E402
 from rig.core.metrics import UNCLEAR, Counts, Declaration, Metric  # noqa: E402
+from rig.plugins.strategies.sequential import DifferenceBounds, LossTest  # noqa: E402
 from rig.stats import Tallied  # noqa: E402
 from rig.stats.paired import (  # noqa: E402
     PairedBootstrap,
     RateDifference,
     exact_mcnemar,
 )
-from rig.stats.sequential import DifferenceBounds, LossTest, OutcomeBounds  # noqa: E402
+from rig.stats.rates import OutcomeBounds  # noqa: E402
 
 SUCCESS = Metric("success_rate", "success", "successes")
 RECALL = Metric("recall", "recall", "matches", "calls")

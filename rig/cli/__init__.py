@@ -72,7 +72,7 @@ class _Rig(Verbs):
         for name in (verbs := self._registered(context)):
             if " " in name:
                 continue  # It is a member of another verb.
-            groups.setdefault(verbs.attribute(name, "group"), []).append(name)
+            groups.setdefault(verbs.attributes(name).get("group", "Plugins"), []).append(name)
         return groups
 
     def _registered(self, context: click.Context) -> registry.Tenants:

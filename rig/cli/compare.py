@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from rig.cli.options import (
 )
 from rig.cli.output import paint, print_json, say, terminal_width
 from rig.cli.verbs import Viewed, argument, option, verb
+from rig.core import registry
 from rig.core.calls import JsonObject
 from rig.core.errors import RigError, counted
 
@@ -77,7 +78,7 @@ class ComparisonQuestion:
 
 @dataclass(frozen=True, kw_only=True)
 class DecisionOptions:
-    """What to decide about the differences, or to show instead."""
+    """What to decide about the differences, and how much to print."""
 
     fail_if_worse: float | None = option(
         "Exit with code 1 if rig finds a loss of more than X points.", "X", type=FloatRange(0, 100)
@@ -87,10 +88,6 @@ class DecisionOptions:
         " --fail-if-worse, else of --loss."
     )
     full: bool = option("Also print the statistics: rates, costs, differences with their tests, and flips.")
-    curve: bool = option(
-        "Say instead where success breaks over the levels of an option, as in --sweep: success level by"
-        " level, and a sentence for each file, which hold however often you look."
-    )
 
     def limit(self, loss: float) -> float | None:
         """Return the loss, in points, that makes an arm fail; None if nothing is decided."""
@@ -151,13 +148,9 @@ def command(
     from rig.store import Runs
 
     limit = deciding.limit(question.loss)
-    if deciding.curve and limit is not None:
-        raise RigError("--curve decides nothing; leave out --fail-if-…")
     with Runs.open(question.runs, question.graded_by) as stored:
         noise = question.noise_in(stored)
-        # Curves of several files differ in the file as well as in the level.
-        options = replace(question.options, across_settings=question.across_settings or deciding.curve)
-        comparison = compare(stored, question.addresses, options, noise)
+        comparison = compare(stored, question.addresses, question.options, noise)
     decisions: dict[str, Decision] = {}
     if limit is not None:
         if not comparison.declaration.decides:
@@ -176,16 +169,11 @@ def command(
 
 def _say_comparison(comparison: Comparison, deciding: DecisionOptions) -> None:
     from rig.show.card import opening
-    from rig.show.compare import curves_text, statistics_text
 
     width = terminal_width()
-    if deciding.curve:
-        if not comparison.curves:
-            raise RigError("these arms are no levels of one option; make some with `rig run FILE --sweep`")
-        say(curves_text(comparison.curves, width))
-        return
     paint(opening(comparison, width and min(width, 120)))
     if deciding.full:
-        say(f"\n{statistics_text(comparison, width)}")
+        for detail in registry.registered().details.values():
+            say(f"\n{detail(comparison, width)}")
     else:
         say("\n--full prints the statistics behind it; rig report shows conversations side by side")

@@ -1,47 +1,11 @@
 """What to type instead: click's messages say what is wrong, and these also what would be right."""
 
+import tomllib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import click
-
-_MEANT: Mapping[str, str] = {
-    "RUN": "`latest`, or a run that `rig runs` lists",
-    "MODEL": "a name that `rig models list` shows, or the path of a .gguf file",
-    "NAME|PATH": "a name that `rig suites list` shows, or the path of a folder",
-    "NAME|DIR": "the name of a toolbox, or the path of its folder",
-    "POLICY": "a file of conditions; `rig docs ci` has one",
-    "FILE": "the path of a file",
-    "DIR": "the path of a folder",
-    "NAME": "a name of your choice",
-}
-"""What the arguments of verbs are, by the first words of how help names them."""
-
-_OTHERS: Mapping[str, str] = {
-    **dict.fromkeys(("eval", "evaluate", "start", "test", "benchmark", "play"), "run"),
-    **dict.fromkeys(("list", "ls", "ps", "status"), "runs"),
-    **dict.fromkeys(("results", "result", "view", "log", "logs", "inspect"), "show"),
-    **dict.fromkeys(("diff", "cmp"), "compare"),
-    **dict.fromkeys(("pull", "download", "get", "fetch"), "models pull"),
-    **dict.fromkeys(("resume", "continue"), "run --resume"),
-    **dict.fromkeys(("new", "init", "create"), "suites new"),
-    **dict.fromkeys(("settings", "set"), "config"),
-    **dict.fromkeys(("mcp", "tool"), "tools"),
-    **dict.fromkeys(("open", "replay"), "show"),
-    **dict.fromkeys(("verify", "sign"), "card verify"),
-    **dict.fromkeys(("stress", "attack"), "docs stress"),
-    "quantize": "models quantize",
-    "convert": "models quantize",
-    "merge": "models merge",
-    "tune": "models tune",
-    "calibrate": "judge calibrate",
-    "serve": "serve-command",
-    "help": "--help",
-    "version": "--version",
-    "html": "report",
-}
-"""What other tools call what rig has, and its name here."""
-
 
 _EXTRA: Mapping[str, str] = {
     "rig config": "; it only shows settings: write them into rig.toml, as `rig config --help` has it",
@@ -50,26 +14,21 @@ _EXTRA: Mapping[str, str] = {
 """What to do instead of giving verbs more arguments than they take."""
 
 
-_OPTIONS: Mapping[str, str] = {
-    **dict.fromkeys(("--model", "--models", "-m"), "models stand alone, as in `rig run FILE.gguf`"),
-    **dict.fromkeys(("--api-key", "--key", "--token"), "`--key-from VARIABLE` sends the key in a variable"),
-    **dict.fromkeys(("--ctx", "--ctx-size", "--context", "-c"), "the context is `--n-ctx N`"),
-    **dict.fromkeys(("--gpu", "--ngl", "--n-gpu-layers"), "layers go to the GPU by `--gpu-layers N`"),
-    **dict.fromkeys(("--url", "--base-url", "--host", "--endpoint"), "give the server in place of a model"),
-    **dict.fromkeys(("--quiet", "-q", "--silent"), "`--display none` says nothing"),
-    **dict.fromkeys(("--no-color", "--no-colour"), "set NO_COLOR=1"),
-    **dict.fromkeys(("--tasks", "--task"), "`--only NAME` chooses conversations"),
-    **{
-        f"--{name}": f"give `--sampling {name.replace('-', '_')}=…`"
-        for name in ("top-p", "top-k", "min-p", "top_p", "top_k", "min_p", "repeat-penalty")
-    },
-}
-"""What other tools call options, and what to type here."""
+def _table(kind: str) -> Mapping[str, str]:
+    whole = tomllib.loads(Path(__file__).with_name("elsewhere.toml").read_text(encoding="utf-8"))
+    table: Mapping[str, str] = whole[kind]
+    return table
+
+
+def _elsewhere(kind: str, name: str) -> str:
+    """Return what to type for a verb or an option that other tools call so; empty if rig has none."""
+    return next((here for here, names in _table(kind).items() if name in names.split()), "")
 
 
 def elsewhere(name: str) -> str:
     """Return how rig calls what other tools call so, as part of a message; empty if it has none."""
-    return f" (did you mean `rig {_OTHERS[name]}`?)" if name in _OTHERS else ""
+    here = _elsewhere("verbs", name)
+    return f" (did you mean `rig {here}`?)" if here else ""
 
 
 def explained(error: click.ClickException) -> str:
@@ -99,7 +58,7 @@ def _no_option(error: click.NoSuchOption, context: click.Context) -> str:
     """Return what is wrong with an option that is not there, and what was meant."""
     known = [name for parameter in context.command.get_params(context) for name in parameter.opts]
     message = " ".join(error.format_message().split()).removesuffix(".")
-    own = _OPTIONS.get(error.option_name)
+    own = _elsewhere("options", error.option_name)
     if own and error.option_name not in known:
         return f"No such option '{error.option_name}': {own}"
     meant = f"--{error.option_name.lstrip('-').lower()}"
@@ -111,7 +70,7 @@ def _needed(parameter: click.Parameter, context: click.Context) -> str:
     if isinstance(parameter.type, click.Choice):
         return f"one of {', '.join(map(str, parameter.type.choices))}"
     name = parameter.make_metavar(context) if isinstance(parameter, click.Argument) else ""
-    meant = next((text for start, text in _MEANT.items() if name.startswith(start)), "")
+    meant = next((text for start, text in _table("arguments").items() if name.startswith(start)), "")
     return meant or f"`{context.command_path} --help` says what it takes"
 
 

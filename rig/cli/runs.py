@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +14,7 @@ from rig.cli import options as shared
 from rig.cli.options import AS_JSON, STORE
 from rig.cli.output import print_json, print_table, say, terminal_width
 from rig.cli.verbs import Viewed, argument, option, verb
-from rig.compare.groups import By
+from rig.core import registry
 from rig.core.calls import JsonObject
 from rig.core.errors import RigError
 from rig.show.texts import headline, measured, out_of
@@ -116,10 +115,6 @@ def show(
     *,
     runs: Path = STORE,
     arms: tuple[str, ...] = option("Show only this arm of the conversation. Repeatable.", "ARM", "--arm"),
-    by: By | None = option(
-        "Break each arm's results down by tool, by skill (tool selection, argument correctness, abstention),"
-        " by the tags of conversations, or by suite."
-    ),
     graded_by: str = shared.GRADED_BY,
     as_json: bool = AS_JSON,
 ) -> None:
@@ -127,24 +122,13 @@ def show(
 
     RUN is an id or its first characters, a name given with --name, or `latest`.
     """
-    from rig.compare.groups import groups_of
-    from rig.show.compare import groups_text
-    from rig.show.summary import unclear_notes
     from rig.store import Runs
 
-    if by is not None and conversation is not None:
-        raise RigError("--by shows a whole run; leave out the conversation")
     if arms and conversation is None:
         raise RigError("--arm needs a conversation; name it after the run")
     with Runs.open(runs, graded_by) as store:
         stored = store.get(run)
-        if by is not None:
-            groups = groups_of(store, stored, by)
-            if as_json:
-                print_json({"run": stored.id, **groups.as_json()})
-            else:
-                say("\n".join([groups_text(groups, terminal_width()), *unclear_notes(stored)]))
-        elif conversation is not None:
+        if conversation is not None:
             print_conversation(store, stored, conversation, arms, as_json=as_json)
         elif as_json:
             print_json(_run_json(store, stored))
@@ -188,22 +172,16 @@ def _run_json(stored: Runs, run: StoredRun) -> JsonObject:
     }
 
 
-_READ_AT_ONCE = 2_000
-"""The most conversations that are read for the skills of a run; with more, use `--by skill`."""
-
-
 def _show_run(stored: Runs, run: StoredRun) -> None:
-    from rig.compare.groups import groups_of
-    from rig.show.compare import groups_text
     from rig.show.summary import repeated_arms, summary, whereabouts
 
     name = f" ({run.name})" if run.name else ""
     say(f"run {run.id}{name}, {run.created.astimezone():%Y-%m-%d %H:%M}, {run.state}")
     repeated = repeated_arms(run, stored.each_cell(run))
     say(f"\n{summary(run, terminal_width(), repeated)}\n")
-    if len(run.conversations) * len(run.arms) * run.repeats <= _READ_AT_ONCE:
-        with suppress(RigError):
-            say(f"{groups_text(groups_of(stored, run, 'skill'), terminal_width())}\n")
+    for table in registry.registered().tables.values():
+        if text := table(stored, run, terminal_width()):
+            say(f"{text}\n")
     columns = [(arm.position, repeat) for arm in run.arms for repeat in range(run.repeats)]
     header = [run.arms[arm].name + (f" #{n + 1}" if run.repeats > 1 else "") for arm, n in columns]
     # Cells come column by column.

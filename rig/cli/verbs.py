@@ -84,10 +84,12 @@ def _type(kind: Any) -> dict[str, Any]:
 
 
 class Viewed(click.Command):
-    """A verb with views: flags of tenants with which it shows something else instead.
+    """A verb with views: options of tenants with which it shows something else instead.
 
-    A view is registered as `VERB --flag` in `registry.views`. Its function gets the arguments of the verb's
-    own function by name, and the values of all flags that were registered for the same function.
+    A view is registered as `VERB --flag` in `registry.views`, with `choices` if it takes one of these, or a
+    `metavar` if it takes any other value.
+    Its function gets the arguments of the verb's own function by name, and the values of all flags that were
+    registered for the same function.
     """
 
     def views(self) -> dict[str, str]:
@@ -96,11 +98,13 @@ class Viewed(click.Command):
         return {name.partition("--")[2].replace("-", "_"): name for name in names}
 
     def get_params(self, context: click.Context) -> list[click.Parameter]:
-        views = registry.registered().views
-        flags: list[click.Parameter] = [
-            GroupedOption([name.split()[-1]], is_flag=True, help=views.attribute(name, "help"))
-            for name in self.views().values()
-        ]
+        flags: list[click.Parameter] = []
+        for name in self.views().values():
+            told = registry.registered().views.attributes(name)
+            takes: dict[str, Any] = {"metavar": told.get("metavar"), "is_flag": "metavar" not in told}
+            if "choices" in told:
+                takes = {"type": click.Choice(told["choices"])}
+            flags.append(GroupedOption([name.split()[-1]], help=told["help"], **takes))
         *own, get_help = super().get_params(context)
         return [*own, *flags, get_help]
 

@@ -11,8 +11,7 @@ from rig.compare.settings import ArmSettings, Factor, factors, grader_difference
 from rig.core.errors import RigError, did_you_mean
 from rig.core.metrics import UNPLAYED, Counts, Declaration, Metric, Remark
 from rig.core.tasks import Task
-from rig.stats.rates import RESAMPLES, SEED
-from rig.stats.sequential import OutcomeBounds
+from rig.stats.rates import RESAMPLES, SEED, OutcomeBounds
 from rig.store import FITS, GraderInfo, Runs, ScoredCell, StoredArm, StoredRun
 
 

@@ -21,11 +21,11 @@ from rig.compare.arms import (
     without_shared,
     without_unfinished,
 )
-from rig.compare.curves import curves, spreads
-from rig.compare.early import bounded_difference, bounded_verdict, evidence_on, is_bounded
+from rig.compare.early import bounded_difference, bounded_verdict, bounds_of, is_bounded
 from rig.compare.findings import Agreement, ArmPair, Comparison, arm_result, flips
 from rig.compare.noise import Noise
 from rig.compare.recommendation import advise
+from rig.compare.trends import trends
 from rig.compare.verdict import ArmVerdict, settled, verdict
 from rig.config.limits import limits_of
 from rig.config.options import TABLE
@@ -111,7 +111,7 @@ def compare_chosen(
         if len(keys) != tally.conversations:
             tally = Tallied.of(arm.rows(keys), declaration)
         results.append(arm_result(arm, took, declaration, tally, question.alpha, keys, factors))
-    told = spreads(ready.scored, declaration, question.alpha)
+    together = trends(arms, ready.scored, declaration, question)
     comparison = Comparison(
         store=runs.path,
         declaration=declaration,
@@ -124,7 +124,7 @@ def compare_chosen(
         resamples=question.resamples,
         seed=question.seed,
         notes=(
-            *(spread.text for spread in told),
+            *(trend.text for found in together.values() for trend in found if not trend.points),
             *ready.notes,
             *_chosen_parts(scored),
             *shared.notes,
@@ -141,8 +141,7 @@ def compare_chosen(
         ),
         noise=noise,
         left_out={**left_out, **alone},
-        curves=curves(arms, ready.scored, declaration, question.loss / 100, question.alpha),
-        spreads=told,
+        trends=together,
     )
     return replace(comparison, recommendation=advise(comparison, arms, question.loss / 100))
 
@@ -301,7 +300,7 @@ def _bounded(
     pairing: _Pairing, question: ComparisonOptions, declaration: Declaration, metric: Metric, tests: int
 ) -> dict[str, Any]:
     """Return the differences and the verdict of a pair of which only bounds may be told."""
-    alike = evidence_on(*pairing.sides, question.loss / 100, question.alpha, tests).alike
+    alike = bounds_of(*pairing.sides, question.loss / 100, question.alpha, tests)
     shown = declaration.shown("tables")
     return {
         "differences": {one.name: bounded_difference(one, declaration, alike) for one in shown},

@@ -2,45 +2,54 @@
 
 Such an arm skipped what the first arm got wrong, so every rate over what it played is biased, and so is every
 difference over what two arms share. What holds is what does not depend on which conversations were played:
-the bounds of a rate, with everything unplayed as wrong or as right, and sequential evidence.
+the bounds of a rate, with everything unplayed as wrong or as right, and those of a loss, which the strategy
+that stopped the arm knows.
 """
 
-from dataclasses import dataclass
+from typing import Protocol
 
-from rig.compare.arms import ConversationKey, ScoredArm
-from rig.compare.verdict import ArmVerdict, Decision, VerdictKind
-from rig.core.calls import ByName
+from rig.compare.arms import ScoredArm
+from rig.compare.verdict import ArmVerdict, VerdictKind
+from rig.core import registry
+from rig.core.errors import RigError
 from rig.core.metrics import Counts, Declaration, Metric
-from rig.core.tasks import in_random_order
 from rig.stats import Estimate
 from rig.stats.paired import RateDifference
-from rig.stats.sequential import DifferenceBounds, Evidence, LossTest, OutcomeBounds
-
-_UNKNOWN = OutcomeBounds(0.0, 1.0)
+from rig.stats.rates import OutcomeBounds
 
 
-@dataclass(frozen=True, slots=True)
-class SequentialArm(ByName):
-    """The evidence on an arm's loss: in the `suite`, None if it says nothing about that, and in conversations
-    like these, which is about the files. With `in_suite`, the first decides.
-    """
-
-    arm: str
-    suite: Evidence | None
-    alike: Evidence
-    note: str = ""
-    in_suite: bool = False
+class LossBounds(Protocol):
+    """The bounds of an arm's loss, which hold however a run chose what it played."""
 
     @property
-    def judged(self) -> Evidence:
-        """The evidence that decides."""
-        return (self.in_suite and self.suite) or self.alike
+    def low(self) -> float:
+        """The least loss of success that is likely, a fraction; a gain is below 0."""
+        ...
 
     @property
-    def decision(self) -> Decision:
-        """The decision on the loss that was asked about."""
-        kinds = {"shown": Decision.WORSE, "excluded": Decision.PASSES, None: Decision.CANNOT_TELL}
-        return kinds[self.judged.found]
+    def high(self) -> float:
+        """The greatest loss of success that is likely."""
+        ...
+
+    @property
+    def unclear(self) -> int:
+        """How many texts nobody could judge that could change the bounds."""
+        ...
+
+    @property
+    def bounds(self) -> str:
+        """The bounds in words."""
+        ...
+
+
+class LossFinder(Protocol):
+    """What a plugin registers under the name of a strategy that stops arms (`registry.evidence`)."""
+
+    def __call__(
+        self, baseline: ScoredArm, arm: ScoredArm, size: float, alpha: float, arms: int
+    ) -> LossBounds:
+        """Return the bounds on the loss of one of so many arms, which is asked to lose `size` at most."""
+        ...
 
 
 def is_bounded(baseline: ScoredArm, arm: ScoredArm) -> bool:
@@ -48,16 +57,15 @@ def is_bounded(baseline: ScoredArm, arm: ScoredArm) -> bool:
     return bool(baseline.unplayed or arm.unplayed)
 
 
-def evidence_on(
-    baseline: ScoredArm, arm: ScoredArm, size: float, alpha: float, arms: int, *, in_suite: bool = False
-) -> SequentialArm:
-    """Return the evidence on a loss of `size`, a fraction, as one of so many `arms`."""
-    differences, step, of, note = _drawn(baseline, arm)
-    suite = LossTest(size, of, alpha, arms, step).evidence(differences) if of else None
-    alike = LossTest(size, None, alpha, arms, step).evidence(differences)
-    if in_suite and suite is None:
-        note = f"{note}; --in-suite has no effect"
-    return SequentialArm(arm.chosen.label, suite, alike, note, in_suite)
+def bounds_of(baseline: ScoredArm, arm: ScoredArm, size: float, alpha: float, arms: int) -> LossBounds:
+    """Return the bounds of a loss by the strategy that stopped the arm or the baseline. Raises RigError."""
+    stopped = baseline if baseline.unplayed else arm
+    finders = registry.registered().evidence
+    for name in finders:
+        if stopped.chosen.run.settings.get(name):
+            found: LossBounds = finders[name](baseline, arm, size, alpha, arms)
+            return found
+    raise RigError(f"{stopped.chosen.label} was stopped by its results, and nothing here says what they show")
 
 
 def bounded_rates(counts: Counts, declaration: Declaration) -> dict[str, Estimate]:
@@ -66,7 +74,7 @@ def bounded_rates(counts: Counts, declaration: Declaration) -> dict[str, Estimat
     return {name: Estimate(None, *(ends or (None, None))) for name, ends in bounds.items()}
 
 
-def bounded_difference(metric: Metric, declaration: Declaration, alike: Evidence) -> RateDifference:
+def bounded_difference(metric: Metric, declaration: Declaration, alike: LossBounds) -> RateDifference:
     """Return the bounds of a difference, without a difference; only success has any."""
     is_success = declaration.is_of_success(metric)
     low, high = (-alike.high, -alike.low) if is_success else (None, None)
@@ -74,7 +82,7 @@ def bounded_difference(metric: Metric, declaration: Declaration, alike: Evidence
 
 
 def bounded_verdict(
-    metric: Metric, declaration: Declaration, alike: Evidence, baseline: ScoredArm
+    metric: Metric, declaration: Declaration, alike: LossBounds, baseline: ScoredArm
 ) -> ArmVerdict:
     """Return the verdict that sequential evidence gives, whichever way the unclear texts are decided."""
     if not declaration.is_of_success(metric):
@@ -90,60 +98,3 @@ def bounded_verdict(
     elif alike.high < OutcomeBounds.mean(played).most:
         kind, sizes = VerdictKind.NO_LOSS_FOUND, {"seen_above": alike.high, "allowed": alike.high}
     return ArmVerdict(kind, f"{kind}: {told}", **sizes, unclear=alike.unclear)
-
-
-def _drawn(baseline: ScoredArm, arm: ScoredArm) -> tuple[DifferenceBounds, float, int | None, str]:
-    """Return the differences in a random order, the step that they are multiples of, the number of
-    conversations that they are a sample of, and a note about that.
-    """
-    planned = [side.chosen.run.conversations for side in (baseline, arm)]
-    is_one_run = baseline.chosen.run.id == arm.chosen.run.id
-    if is_one_run and arm.chosen.run.begun and not baseline.chosen.arm.position:
-        repeats = arm.chosen.run.repeats
-        sides = [{key.name: side.outcomes(key) for key in side.cells} for side in (baseline, arm)]
-        both = ((sides[0].get(name, []), sides[1].get(name, [])) for name in planned[0])
-        return DifferenceBounds.of_outcomes(both, repeats), 1 / repeats, len(planned[0]), ""
-    if is_bounded(baseline, arm):
-        return _filled(baseline, arm), 0.0, None, ""
-    common = in_random_order(list(baseline.cells.keys() & arm.cells.keys()), 0)
-    played = [[side.outcomes(key) for key in common] for side in (baseline, arm)]
-    differences = DifferenceBounds.of_outcomes(
-        ([OutcomeBounds.mean(first)], [OutcomeBounds.mean(second)])
-        for first, second in zip(*played, strict=True)
-    )
-    times = {len(outcomes) for side in played for outcomes in side}
-    step = 1 / times.pop() if len(times) == 1 else 0.0
-    if all(len(common) == len(names) for names in planned):
-        return differences, step, len(common), ""
-    note = (
-        f"{len(common)} conversations were finished in the suite's order, which is not a random sample of the"
-        " suite: what follows is about conversations like these"
-    )
-    return differences, step, None, note
-
-
-def _filled(baseline: ScoredArm, arm: ScoredArm) -> DifferenceBounds:
-    """Return the differences in the order of a run that chose what was played, up to the last conversation
-    that it played. What either side did not play may have gone either way.
-    """
-    chooser = baseline if baseline.unplayed else arm
-    keys = {key.name: key for side in (arm, baseline, chooser) for key in side.cells}
-    played = {key.name for key in chooser.cells}
-    names = list(chooser.chosen.run.conversations)
-    last = max((place for place, name in enumerate(names) if name in played), default=-1)
-    rows = []
-    for name in names[: last + 1]:
-        before, after = (_of_side(side, keys.get(name)) for side in (baseline, arm))
-        unplayed = float(before == _UNKNOWN or after == _UNKNOWN)
-        ends = after.least - before.most, after.most - before.least
-        rows.append((*ends, before.texts + after.texts, unplayed))
-    return DifferenceBounds.of_rows(rows)
-
-
-def _of_side(side: ScoredArm, key: ConversationKey | None) -> OutcomeBounds:
-    """Return the outcome of an arm in a conversation, unknown in the repeats that it did not play."""
-    if key is None or key not in side.cells:
-        return _UNKNOWN
-    outcomes = side.outcomes(key)
-    missing = max(side.chosen.run.repeats - len(outcomes), 0) if side.unplayed else 0
-    return OutcomeBounds.mean([*outcomes, *[_UNKNOWN] * missing])

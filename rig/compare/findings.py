@@ -11,14 +11,13 @@ import numpy as np
 
 from rig.compare import brief
 from rig.compare.arms import ChosenArm, ConversationKey, ScoredArm
-from rig.compare.curves import Curve, WordingSpread
 from rig.compare.early import bounded_rates
 from rig.compare.noise import Noise
 from rig.compare.settings import Factor
+from rig.compare.trends import Trend
 from rig.compare.verdict import ArmVerdict, Recommendation
 from rig.config.limits import CutAnswers, cut_answers
 from rig.core.calls import ByName, JsonObject
-from rig.core.errors import counted
 from rig.core.events import Speed
 from rig.core.metrics import UNPLAYED, Counts, Declaration, Metric, total
 from rig.core.paths import runs_file
@@ -252,11 +251,6 @@ class ArmPair(ByName):
     lost: int | None = None
     flip_rate: float | None = None
 
-    @property
-    def won_and_lost(self) -> str:
-        """The flipped conversations in words; empty where the arms did not play the same by chance."""
-        return "" if self.won is None else f"{counted(self.won, 'conversation')} won, {self.lost} lost"
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Comparison:
@@ -265,8 +259,8 @@ class Comparison:
     `metric` is the one that verdicts are about, `declaration` says what else is counted. `conversations` are
     the (name, suite) that all arms have finished, in order; an arm is compared on those that it shares with
     the baseline. `notes` are lines that a reader must know: what was left out, and in what else the arms
-    differ. `recommendation` says which file to ship, if files were compared; `curves` where success breaks,
-    if arms are levels of a dial; `spreads` how far it spreads over wordings of the prompt.
+    differ. `recommendation` says which file to ship, if files were compared; `trends` what arms show
+    together, by kind.
     """
 
     store: Path
@@ -283,8 +277,7 @@ class Comparison:
     noise: Noise | None = None
     left_out: Mapping[str, str] = field(default_factory=dict)
     recommendation: Recommendation | None = None
-    curves: tuple[Curve, ...] = ()
-    spreads: tuple[WordingSpread, ...] = ()
+    trends: Mapping[str, tuple[Trend, ...]] = field(default_factory=dict)
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
@@ -295,6 +288,11 @@ class Comparison:
     def baseline(self) -> ArmResult:
         """The arm that the others are compared with."""
         return self.arms[0]
+
+    @property
+    def curves(self) -> list[Trend]:
+        """The trends that have points to draw, as success over the levels of a dial has."""
+        return [trend for found in self.trends.values() for trend in found if trend.points]
 
     @property
     def verdicts(self) -> dict[str, ArmVerdict]:
@@ -360,8 +358,7 @@ class Comparison:
             "arms": [arm.as_json(self.declaration) for arm in self.arms],
             "recommendation": self.recommendation.as_json() if self.recommendation else None,
             "pairs": [pair.as_json() for pair in self.pairs],
-            "curves": [curve.as_json() for curve in self.curves],
-            "spreads": [spread.as_json() | {"text": spread.text} for spread in self.spreads],
+            **{kind: [trend.as_json() for trend in found] for kind, found in self.trends.items()},
             "bootstrap": {"resamples": self.resamples, "seed": self.seed},
             "noise": self.noise.as_json() if self.noise else None,
             "notes": list(self.notes),

@@ -1,6 +1,6 @@
 """Decide which file to ship after a ladder of them; every report begins with this decision."""
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from math import sqrt
@@ -25,7 +25,7 @@ from rig.stats.power import detectable_success_loss
 MOST_CONVERSATIONS = 5_000
 """More conversations than this are never proposed."""
 
-_NOTHING_TO_LOSE = "the baseline's {} is as bad as can be, so there is nothing to lose"
+NOTHING_TO_LOSE = "the baseline's {} is as bad as can be, so there is nothing to lose"
 
 
 def recommend(comparison: Comparison, loss: float) -> Recommendation | None:
@@ -41,7 +41,7 @@ def recommend(comparison: Comparison, loss: float) -> Recommendation | None:
         return Recommendation(RecommendationKind.CANNOT_TELL, loss, reason=reason)
     pairs = {pair.arm: pair for pair in comparison.pairs}
     decisions = {arm: pair.verdict.decision(loss) for arm, pair in pairs.items()}
-    choice, smaller = _decided(sizes, comparison.baseline.label, decisions, loss)
+    choice, smaller = smallest_passing(sizes, comparison.baseline.label, decisions, loss)
     still_open = [pairs[arm] for arm in choice.undecided]
     suite, needed = _remedy(comparison, still_open, loss)
     decided_by = smaller if choice.kind is not RecommendationKind.SHIP else [str(choice.arm)]
@@ -68,36 +68,7 @@ def advise(comparison: Comparison, chosen: Sequence[ChosenArm], loss: float) -> 
     return replace(advice, suite=advice.suite._replace(command=suite_command(arms, advice.suite.name)))
 
 
-def recommend_early(
-    sizes: Mapping[str, int],
-    baseline: str,
-    decisions: Mapping[str, Decision],
-    loss: float,
-    among: Mapping[str, str],
-    lossless: Container[str] = (),
-) -> Recommendation | None:
-    """Recommend by sequential tests of `loss`, which may be repeated before everything has been played.
-
-    Each is about the conversations `among` which an arm's were drawn, which the recommendation states.
-    `lossless` arms pass only because the baseline has nothing to lose; they are not shipped.
-    """
-    if not decisions or len(set(sizes.values())) < 2:
-        return None
-    decisions = {arm: Decision.CANNOT_TELL if arm in lossless else one for arm, one in decisions.items()}
-    choice, smaller = _decided(sizes, baseline, decisions, loss)
-    if choice.kind is RecommendationKind.SHIP:
-        return replace(choice, among=among[str(choice.arm)])
-    if choice.kind is RecommendationKind.KEEP and smaller:
-        where = " or".join(dict.fromkeys(among[arm] for arm in smaller))
-        return replace(choice, reason=f"every smaller file loses at least {points(loss)}{where}")
-    if choice.kind is RecommendationKind.CANNOT_TELL:
-        reason = f"a loss of {points(loss)} has neither been shown nor excluded"
-        is_lossless = all(arm in lossless for arm in choice.undecided)
-        return replace(choice, reason=_NOTHING_TO_LOSE.format("success") if is_lossless else reason)
-    return choice
-
-
-def _decided(
+def smallest_passing(
     sizes: Mapping[str, int], baseline: str, decisions: Mapping[str, Decision], loss: float
 ) -> tuple[Recommendation, Sequence[str]]:
     """Return whether to ship the smallest arm that passes and is smaller than the baseline, without a
@@ -142,7 +113,7 @@ def _obstacle(comparison: Comparison) -> str:
 def _doubt(comparison: Comparison, pairs: Sequence[ArmPair], loss: float) -> str:
     """Return why smaller files could be worse."""
     if all(pair.verdict.kind is VerdictKind.NOTHING_TO_LOSE for pair in pairs):
-        return _NOTHING_TO_LOSE.format(comparison.metric.noun)
+        return NOTHING_TO_LOSE.format(comparison.metric.noun)
     deciding = [pair.verdict for pair in pairs if pair.verdict.kind is VerdictKind.CANNOT_TELL]
     if len(deciding) == len(pairs) and all(verdict.unclear for verdict in deciding):
         texts = max(verdict.unclear for verdict in deciding)

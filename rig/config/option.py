@@ -196,11 +196,11 @@ def option(default: Any, help_text: str, group: str = "", *, verbs: str = "", **
     return field(**{kind: default}, metadata={"option": told})
 
 
-# Defaults for the options of a group, which each option can override.
+# Defaults for the options of a group, which each option can override; all but the first are of engines.
 conversation_option = partial(option, group=CONVERSATIONS, verbs="screen")
-generation_option = partial(option, group=GENERATION, recorded="never")
-machine_option = partial(option, group=MACHINE, verbs="judge screen fit")
-prompt_option = partial(option, group=PROMPT, recorded="never")
+generation_option = partial(option, group=GENERATION, recorded="never", reader="engine")
+machine_option = partial(option, group=MACHINE, verbs="judge screen fit", reader="engine")
+prompt_option = partial(option, group=PROMPT, recorded="never", reader="engine")
 
 
 def options_of(table: type, reader: Reader, tenant: str = "") -> dict[str, Option]:

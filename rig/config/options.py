@@ -1,11 +1,10 @@
 """The configuration of a run: everything that shapes it, declared once.
 
-An option is a field of `RunConfig`, of the engine's part of it (`rig.config.engine`), or of a part that a
-plugin registers. Its annotation is its type, its default holds if nobody sets it, and `option` has the rest.
-From that come the options of the verbs and their help (`rig.cli.options`), the names in `rig.toml`, the
-keywords of `rig.run`, what is stored with a run and the names of arms (`rig.running.planning`), and the
-fingerprint. To add an option, add a field. To give one to a method alone, put an `Option` into its `options`;
-users set it with `--set`.
+An option is a field of `RunConfig`, or of a part that a plugin registers, as the engine does. Its annotation
+is its type, its default holds if nobody sets it, and `option` has the rest. From that come the options of the
+verbs and their help (`rig.cli.options`), the names in `rig.toml`, the keywords of `rig.run`, what is stored
+with a run and the names of arms (`rig.running.planning`), and the fingerprint. To add an option, add a field.
+To give one to a method alone, put an `Option` into its `options`; users set it with `--set`.
 """
 
 import itertools
@@ -15,7 +14,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar
 
-from rig.config.engine import EngineOptions
 from rig.config.option import (
     CONVERSATIONS,
     GENERATION,
@@ -29,7 +27,6 @@ from rig.config.option import (
 )
 from rig.config.option import Option as Option
 from rig.core import registry as plugins
-from rig.core.calls import JsonObject
 from rig.core.errors import RigError, did_you_mean
 from rig.core.tasks import LeftOut as LeftOut
 
@@ -175,8 +172,7 @@ class MethodOptions:
 
 OF_RUN = options_of(RunOptions, "run")
 OF_METHODS = options_of(MethodOptions, "method")
-OF_ENGINE = options_of(EngineOptions, "engine", "llama")
-_OWN: Mapping[str, Option] = {**OF_RUN, **OF_METHODS, **OF_ENGINE}
+_OWN: Mapping[str, Option] = {**OF_RUN, **OF_METHODS}
 
 
 class OptionTable(Mapping[str, Option]):
@@ -207,7 +203,9 @@ def _of_groups(registry: plugins.Registry) -> Mapping[str, Option]:
         for name, declared in options_of(fields, "plugin", group).items():
             if name in _OWN or name in table:
                 raise RigError(f"there is already an option named {name}; rename that of {group}")
-            table[name] = replace(declared, key=f"{group}.{declared.key}")
+            # What is recorded of a model is its own, whoever loads it.
+            key = declared.key if declared.reader == "engine" else f"{group}.{declared.key}"
+            table[name] = replace(declared, key=key)
     return table
 
 
@@ -215,12 +213,11 @@ def _of_groups(registry: plugins.Registry) -> Mapping[str, Option]:
 class RunConfig(RunOptions, MethodOptions):
     """Everything that somebody chose for a run, checked.
 
-    rig's own options are attributes, those of an engine are in `llama`, and those of a plugin in the `part`
-    that it registered. Of an option that makes arms, `levels` has the values by its name if there are
-    several, and the attribute is the first. With `noise`, every arm gets two others that should answer alike.
+    rig's own options are attributes, and those of a plugin are in the `part` that it registered. Of an option
+    that makes arms, `levels` has the values by its name if there are several, and the attribute is the first.
+    With `noise`, every arm gets two others that should answer alike.
     """
 
-    llama: EngineOptions = field(default_factory=EngineOptions)
     parts: Mapping[type, Any] = field(default_factory=dict)
     levels: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
@@ -242,22 +239,25 @@ class RunConfig(RunOptions, MethodOptions):
             if len(values) > 1 and not told.listed:
                 levels[name] = values
         own = {**tables.pop(RunOptions, {}), **tables.pop(MethodOptions, {})}
-        llama = EngineOptions(**tables.pop(EngineOptions, {}))
         parts = {table: table(**values) for table, values in tables.items()}
         changed = {table: part for table, part in parts.items() if part != table()}
-        return cls(**own, llama=llama, parts=changed, levels=levels)
+        return cls(**own, parts=changed, levels=levels)
 
     def part(self, table: type[T]) -> T:
         """Return the options of a group that a plugin registers, by its class."""
         return self.parts[table] if table in self.parts else table()
+
+    @property
+    def llama(self) -> Any:
+        """The engine's options, for those who do not know their class."""
+        return self.part(TABLE["temperature"].table)
 
     def values(self, name: str) -> tuple[Any, ...]:
         """Return the values of an option: all that make arms, or that are listed, or the only one."""
         told = TABLE[name]
         if name in self.levels:
             return self.levels[name]
-        is_own = told.table in (RunOptions, MethodOptions)
-        table = self if is_own else self.llama if told.table is EngineOptions else self.part(told.table)
+        table = self if told.table in (RunOptions, MethodOptions) else self.part(told.table)
         value = getattr(table, told.field)
         return tuple(value) if told.listed else (value,)
 
@@ -349,9 +349,3 @@ def of_reader(reader: Reader) -> dict[str, Option]:
 def shared(*names: str) -> tuple[Option, ...]:
     """Return shared options by name, for the `options` of a method that has them."""
     return tuple(OF_METHODS[name] for name in names)
-
-
-def engine_fingerprint(settings: EngineOptions) -> JsonObject:
-    """Return what an arm's fingerprint records of the engine's options, besides what the engine records."""
-    values = ((option, getattr(settings, option.field)) for option in OF_ENGINE.values())
-    return {option.key: value for option, value in values if option.is_recorded(value)}

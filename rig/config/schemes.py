@@ -89,8 +89,6 @@ class Scheme:
     """
 
     name = FILE
-    sizes_context = False
-    """Whether the context of its models is as long as the prompts of a run need."""
 
     def adapted(self, config: RunConfig) -> RunConfig:
         """Return a run's options as they hold if one of its models is of this scheme."""
@@ -98,6 +96,14 @@ class Scheme:
 
     def check(self, config: RunConfig) -> None:
         """Raise RigError for options that none of its models could run with."""
+
+    def sizes_context(self, config: RunConfig) -> bool:
+        """Return whether the contexts of its models are to be as long as the prompts of a run need."""
+        return False
+
+    def alike(self, config: RunConfig) -> Mapping[str, RunConfig]:
+        """Return settings under which models should answer as under these, by the end of their label."""
+        return {}
 
     def names(self) -> Sequence[str]:
         """Return the names of models that are here, for completion. Raises RigError."""

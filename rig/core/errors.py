@@ -42,6 +42,18 @@ class ErrorKind(StrEnum):
     """A server closed the connection before its answer was complete."""
     CALL_CAP = "call_cap"
     """The model was still calling tools when the cap on calls per turn was reached."""
+    CALL_LOOP = "call_loop"
+    """The turn made the same calls again and again, with the same results, and ended without a reply."""
+    TEXT_LOOP = "text_loop"
+    """The answer repeated the same text again and again, and was cut off."""
+
+
+class Halted(Exception):
+    """Raised by a listener: the answer ends here, in an error. `raw` is what was heard of it."""
+
+    def __init__(self, kind: ErrorKind, detail: str, raw: str = "", tokens: int = 0) -> None:
+        super().__init__(detail)
+        self.kind, self.raw, self.tokens = kind, raw, tokens
 
 
 SERVER = frozenset({ErrorKind.HTTP_STATUS, ErrorKind.TIMEOUT, ErrorKind.MALFORMED, ErrorKind.CONNECTION})

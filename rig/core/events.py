@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from rig.core.calls import ExecutedCall, JsonObject, Verdict
 from rig.core.metrics import UNDECLARED, Counts, Declaration
-from rig.core.models import Message, Prediction
+from rig.core.models import Message, Prediction, Usage
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -43,22 +43,13 @@ class ConversationInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Speed:
-    """Tokens, seconds and costs so far.
+class Speed(Usage):
+    """Tokens, seconds and costs so far: sums over steps, and what turns took besides.
 
-    Sums over steps; rates in tokens per second, None before any token. `cpu_s` is the CPU time that the
-    process used in turns, None if it was not measured. The costs are those of `rig.core.meters`.
-    `reasoning_tokens` and `reasoning_s` are the part of the generated text that is thinking.
+    Rates are in tokens per second, None before any token. `cpu_s` is the CPU time that the process used in
+    turns, None if it was not measured. The costs are those of `rig.core.meters`.
     """
 
-    prompt_tokens: int = 0
-    cached_tokens: int = 0
-    completion_tokens: int = 0
-    forced_tokens: int = 0
-    prefill_s: float = 0.0
-    decode_s: float = 0.0
-    mask_s: float = 0.0
-    first_token_s: float = 0.0
     tools_s: float = 0.0
     scoring_s: float = 0.0
     store_s: float = 0.0
@@ -69,8 +60,6 @@ class Speed:
     peak_device_memory: int | None = None
     energy_j: float | None = None
     cpu_s: float | None = 0.0
-    reasoning_tokens: int = 0
-    reasoning_s: float = 0.0
 
     @property
     def prefill_rate(self) -> float | None:

@@ -4,8 +4,6 @@ Temporary files and folders carry the process that made them in their names. One
 behind; the next call that makes one at the same place removes those whose process is gone.
 """
 
-import csv
-import io
 import json
 import math
 import os
@@ -15,7 +13,7 @@ import secrets
 import stat
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
@@ -31,9 +29,6 @@ LARGEST = 64 << 20
 
 HALVES = "backslashreplace"
 """How to write half of a surrogate pair, which UTF-8 cannot encode: as JSON escapes it."""
-
-MOST_ENTRIES = 50_000
-"""The most files and folders in a folder that is searched."""
 
 
 def read_bytes(path: Path, largest: int = LARGEST) -> bytes:
@@ -88,30 +83,6 @@ def read_json(path: Path, largest: int = LARGEST, deepest: int = DEEPEST) -> Jso
         return Budget(str(path), levels=deepest).json(text)
     except ValueError as error:
         raise RigError(f"{path}: not JSON: {error}") from error
-
-
-def files_below(place: Path, ending: str | tuple[str, ...] = ".json") -> list[Path]:
-    """Return the regular files below a folder whose names have this ending, sorted. Links are not followed.
-
-    Raises RigError for a folder with too much in it, such as a whole file system.
-    """
-    files, waiting, seen = [], [place], 0
-    try:
-        while waiting:
-            with os.scandir(waiting.pop()) as entries:
-                for entry in entries:
-                    seen += 1
-                    if entry.is_dir(follow_symlinks=False):
-                        waiting.append(Path(entry.path))
-                    elif entry.name.endswith(ending) and entry.is_file():
-                        files.append(Path(entry.path))
-            if seen > MOST_ENTRIES:
-                raise RigError(
-                    f"{place}: holds more than {MOST_ENTRIES} files; name the folder with those you mean"
-                )
-    except OSError as error:
-        raise RigError(f"{error.filename or place}: cannot be read: {error.strerror or error}") from error
-    return sorted(files)
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -169,40 +140,6 @@ def writing(path: Path, *, force: bool | None = None, folders: bool = False) -> 
         raise RigError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
-@contextmanager
-def filling(directory: Path) -> Iterator[Path]:
-    """Make a folder whose files move into a new or empty directory once all are written, or not at all.
-
-    The folder lies in the directory, so that the move stays within one file system. One that a killed process
-    left there is removed first. Raises RigError.
-    """
-    part = temporary_path(directory, "part")
-    try:
-        new = [folder for folder in (directory, *directory.parents) if not folder.exists()]
-        if not new and (not directory.is_dir() or any(directory.iterdir())):
-            raise RigError(f"{directory}: exists and is not an empty directory; choose a new one")
-        moved: list[Path] = []
-        try:
-            part.mkdir(parents=True)
-            yield part
-            for file in sorted(part.iterdir()):
-                moved.append(file.rename(directory / file.name))
-            part.rmdir()
-        except BaseException:
-            with suppress(OSError):
-                for file in moved:
-                    file.rename(part / file.name)
-            remove(part)
-            for folder in new:
-                with suppress(OSError):
-                    folder.rmdir()
-            raise
-    except OSError as error:
-        raise RigError(f"{directory}: cannot be written: {error.strerror or error}") from error
-    except RigError as error:
-        raise RigError(str(error).replace(str(part), str(directory))) from error
-
-
 def write(text: str, path: Path, *, force: bool | None = None, folders: bool = False) -> None:
     """Write a text to a file as `writing` does."""
     with writing(path, force=force, folders=folders) as file:
@@ -237,26 +174,6 @@ def _finite(value: Any) -> Json:
     if isinstance(value, Mapping):
         return {key: _finite(inner) for key, inner in value.items()}
     return [_finite(inner) for inner in value] if isinstance(value, list | tuple) else value
-
-
-def csv_line(cells: Iterable[object], *, raw: bool = False) -> str:
-    """Return a line of CSV without its end, quoted as in RFC 4180.
-
-    A spreadsheet executes a cell that begins like a formula. Such texts get an apostrophe before them,
-    unless they are asked for as they are with `raw`; see OWASP, "CSV Injection".
-    """
-    line = io.StringIO()
-    # Cells with a character of the terminator are quoted, so it must be the line ends that texts have.
-    csv.writer(line, lineterminator="\r\n").writerow(cells if raw else map(inert, cells))
-    return line.getvalue().removesuffix("\r\n")
-
-
-def inert(cell: object) -> object:
-    """Return a cell of a table, with an apostrophe before it if a spreadsheet would execute it."""
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
-
-
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 CLOCK_SET_S = 60.0

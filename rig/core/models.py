@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Literal, NamedTuple, TypeAlias
 
 from rig.core.calls import Call, Json, JsonObject, Outcome
-from rig.core.errors import ErrorKind
+from rig.core.errors import ErrorKind, Halted
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +188,12 @@ class Prediction:
         return "reply" if self.reply is not None else "error"
 
 
+def halted_step(halted: Halted) -> Prediction:
+    """Return what comes of an answer that a listener ended, where the model knows no more of it."""
+    usage, why = Usage(completion_tokens=halted.tokens), str(halted)
+    return Prediction(halted.raw, error=halted.kind, error_detail=why, finish_reason="error", usage=usage)
+
+
 @dataclass(frozen=True, slots=True)
 class Piece:
     """Text as it is generated. `text` may be empty while the bytes of a character are still incomplete.
@@ -205,6 +211,7 @@ class Piece:
 
 
 OnPiece: TypeAlias = Callable[[Piece], None]
+"""Called with text as it appears. It may raise `Halted`, which ends this answer alone."""
 
 OnRead: TypeAlias = Callable[[int, int], None]
 """Called before each batch of a prompt with how many of its tokens have been read, and how many there are."""
@@ -311,6 +318,8 @@ class Model:
         slot, request, on_piece = self._begun.pop(0)
         try:
             return [(slot, self.predict(request, on_piece))]
+        except Halted as halted:
+            return [(slot, halted_step(halted))]
         except BaseException:
             self._begun.clear()
             raise

@@ -69,6 +69,10 @@ class Tenants(UserDict[str, Any]):
         attributes = self._attributes[name]
         return attributes[attribute] if attribute in attributes else getattr(self[name], attribute)
 
+    def attributes(self, name: str) -> Mapping[str, Any]:
+        """Return the attributes that a tenant was registered with."""
+        return self._attributes[name]
+
     def put_default_first(self) -> None:
         """Move what is registered with `is_default` before all others."""
         order = sorted(self.data, key=lambda name: not self._attributes[name].get("is_default"))
@@ -84,90 +88,68 @@ class Tenants(UserDict[str, Any]):
 
 
 class Registry:
-    """What `register(registry)` of a plugin gets. Within each sort, a name can be registered once.
+    """What `register(registry)` of a plugin gets: all sorts of tenants.
 
-    Each sort is also an attribute, as in `registry.methods.later(name, "module:attribute")`, for tenants
-    that take a moment to import.
+    Each sort takes them by `add(tenant)`, as in `registry.methods.add(MyMethod())`, and those that take a
+    moment to import by `later(name, "module:attribute")`. Within each sort, a name can be registered once.
     """
 
     def __init__(self) -> None:
         self.methods = Tenants("method")
+        """Ways to read, play and score tasks: a `Method` (`rig.methods.base`), for `--method NAME`."""
         self.toolboxes = Tenants("toolbox")
+        """Tools and the world they act in: a `Toolbox` (`rig.world.toolbox`), for `--toolbox NAME`."""
         self.formats = Tenants("answer format")
+        """Ways to write calls: an `AnswerFormat` (`rig.plugins.llama.formats`), for `--format`."""
         self.presets = Tenants("preset of an answer format")
+        """Forms of families without calls in their templates (`rig.plugins.llama.formats.shape`)."""
         self.dialects = Tenants("dialect")
+        """Ways to talk to a server of models: a `Dialect` (`rig.plugins.served.dialects.base`)."""
         self.displays = Tenants("display")
-        self.papers = Tenants("paper")
-        self.exports = Tenants("export")
-        self.readers = Tenants("reader")
-        self.measures = Tenants("measure of similarity")
-        self.suites = Tenants("suite")
-        self.dials = Tenants("dial")
-        self.verbs = Tenants("verb")
-        self.views = Tenants("view")
-        self.schemes = Tenants("scheme")
-        self.hooks = Tenants("hook after an arm")
-        self.strategies = Tenants("strategy")
-        self.options = Tenants("group of options")
-
-    def add_method(self, method: Named) -> None:
-        """Add a way to read, play and score tasks: a `Method` (`rig.methods.base`), for `--method NAME`."""
-        self.methods.add(method)
-
-    def add_toolbox(self, toolbox: Named) -> None:
-        """Add tools and the world they act in: a `Toolbox` (`rig.world.toolbox`), for `--toolbox NAME`."""
-        self.toolboxes.add(toolbox)
-
-    def add_format(self, form: Named) -> None:
-        """Add a way to write calls: an `AnswerFormat` (`rig.plugins.llama.formats`), for `--format`."""
-        self.formats.add(form)
-
-    def add_preset(self, preset: Named) -> None:
-        """Add the form of a family without calls in its templates (`rig.plugins.llama.formats.shape`)."""
-        self.presets.add(preset)
-
-    def add_dialect(self, dialect: Named) -> None:
-        """Add a way to talk to a server of models: a `Dialect` (`rig.plugins.served.dialects.base`)."""
-        self.dialects.add(dialect)
-
-    def add_display(self, display: Named) -> None:
-        """Add a way to show a run: a class of `Display` (`rig.show.base`), for `--display NAME`.
+        """Ways to show a run: a class of `Display` (`rig.show.base`), for `--display NAME`.
 
         It is called with the stream that lines go to.
         """
-        self.displays.add(display)
-
-    def add_paper(self, paper: Named) -> None:
-        """Add other people's files and tables: a `Paper` (`rig.plugins.papers.paper`), for `--format`."""
-        self.papers.add(paper)
-
-    def add_dial(self, dial: Named) -> None:
-        """Add a way to make tasks harder: a `Dial` (`rig.plugins.stress.dial`), for `--set NAME=LEVEL`."""
-        self.dials.add(dial)
-
-    def add_verb(self, verb: Named, does: str, group: str = "Plugins") -> None:
-        """Add a verb of the command line: a click command, which `rig --help` lists in a group."""
-        self.verbs.add(verb, does=does, group=group)
-
-    def add_scheme(self, scheme: Named) -> None:
-        """Add what names with a prefix such as `http:` stand for: a `Scheme` (`rig.config.schemes`)."""
-        self.schemes.add(scheme)
+        self.papers = Tenants("paper")
+        """Other people's files and tables: a `Paper` (`rig.plugins.papers.paper`), for `--format`."""
+        self.exports = Tenants("export")
+        """Forms for runs of any method: an `Export` (`rig.plugins.exports`), for `--format NAME`."""
+        self.readers = Tenants("reader")
+        """What reads pairs of texts that no rule decides: a `PairReader` (`rig.scoring.similarity`)."""
+        self.measures = Tenants("measure of similarity")
+        """What compares free texts (`rig.scoring.similarity`), for `--similarity NAME`."""
+        self.suites = Tenants("suite")
+        """Suites by name, for `--suite NAME`."""
+        self.dials = Tenants("dial")
+        """Ways to make tasks harder: a `Dial` (`rig.plugins.stress.dial`), for `--set NAME=LEVEL`."""
+        self.options = Tenants("group of options")
+        """Options of `rig run`, in groups that `add_options` adds."""
+        self.verbs = Tenants("verb")
+        """Click commands, with what each `does`; `rig --help` lists them in a `group`, by default Plugins."""
+        self.views = Tenants("view")
+        """What a verb shows instead if an option is given, as `VERB --flag` (`rig.cli.verbs.Viewed`)."""
+        self.schemes = Tenants("scheme")
+        """What names with a prefix such as `http:` stand for: a `Scheme` (`rig.config.schemes`)."""
+        self.strategies = Tenants("strategy")
+        """Ways to order what a run plays: a `RunStrategy` (`rig.running.strategy`)."""
+        self.evidence = Tenants("evidence on arms that a strategy stopped")
+        """What is known of their losses: a `LossFinder` (`rig.compare.early`), by the strategy's name."""
+        self.meters = Tenants("meter of costs")
+        """What measures the costs of arms: a class of `CostMeter` (`rig.core.meters`)."""
+        self.hooks = Tenants("hook after an arm")
+        """What is done once an arm has been played: an `ArmHook` (`rig.running.hooks`)."""
+        self.guards = Tenants("guard of episodes")
+        """What hears episodes as they are played, and may end turns: a `Guard` (`rig.methods.guards`)."""
+        self.trends = Tenants("trend of a comparison")
+        """What arms show together: a `TrendFinder` (`rig.compare.trends`), by the name in --json."""
+        self.details = Tenants("detail of a comparison")
+        """What `rig compare --full` prints: functions that take a `Comparison` and a width."""
+        self.tables = Tenants("table of a run")
+        """What `rig show RUN` prints: functions that take the open store, a run and a width."""
 
     def add_options(self, name: str, fields: type) -> None:
         """Add a group of options of `rig run`: a dataclass with them as fields (`rig.config.option`)."""
         self.options[name] = fields
-
-    def add_strategy(self, strategy: Named) -> None:
-        """Add a way to order what a run plays: a `RunStrategy` (`rig.running.strategy`)."""
-        self.strategies.add(strategy)
-
-    def add_hook(self, hook: Named) -> None:
-        """Add what is done once an arm has been played: an `ArmHook` (`rig.running.hooks`)."""
-        self.hooks.add(hook)
-
-    def add_export(self, export: Named) -> None:
-        """Add a form for runs of any method: an `Export` (`rig.plugins.exports`), for `--format NAME`."""
-        self.exports.add(export)
 
 
 @contextmanager

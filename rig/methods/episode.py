@@ -1,6 +1,6 @@
 """One arm playing one task once, turn by turn."""
 
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
 from typing import Any, NamedTuple, TypeAlias
@@ -19,6 +19,7 @@ from rig.core.models import (
     UserMessage,
 )
 from rig.core.tasks import PlayedTurn, Step
+from rig.methods.guards import EpisodeGuard
 
 
 class Ask(NamedTuple):
@@ -45,8 +46,11 @@ class Episode:
 
     `played` are the turns that have ended; `steps` are the steps of the current turn, number `turn`.
     `speaker` is the role whose call is carried out.
-    `tools_s` and `scoring_s` are the seconds that the turn spent in tools and in scoring.
+    `tools_s` and `scoring_s` are the seconds that the turn spent in tools and in scoring. `guards` are asked
+    about each prediction of the evaluated role.
     """
+
+    guards: Sequence[EpisodeGuard] = ()
 
     def __init__(self, setup: Any, task: Any, settings: Any, where: Where, emit: Emit, slot: int = 0) -> None:
         self.setup, self.task, self.settings = setup, task, settings
@@ -185,6 +189,9 @@ class Episode:
     def note(self, prediction: Prediction, role: str, parent: int | None = None) -> Step:
         """Make a prediction the next step; if the role acts, its call is carried out and judged."""
         number = len(self.steps)
+        for guard in self.guards if role == self.evaluated else ():
+            follows = number - 1 if parent is None else parent
+            prediction = guard.checked(prediction, self.turn, self.steps, follows)
         self.emit(PredictionMade(self.where, self.turn, number, prediction, role))
         step = Step(prediction, role=role, parent=parent)
         if prediction.call is not None and self.acts(role):

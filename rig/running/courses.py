@@ -7,13 +7,14 @@ from functools import partial
 from time import perf_counter, process_time
 from typing import TypeAlias, cast
 
-from rig.core import events
+from rig.core import events, registry
 from rig.core.events import Where
 from rig.core.meters import CostMeter, Costs
 from rig.core.metrics import Score
 from rig.core.models import Model, Piece, Prediction
-from rig.core.tasks import PlayedTurn, Task
+from rig.core.tasks import PlayedTurn, Task, turn_number
 from rig.methods.episode import Ask, Playing
+from rig.methods.guards import EpisodeGuard, Guard
 from rig.running.bus import Bus
 from rig.running.control import Control, Person
 from rig.running.plan import Plan
@@ -93,13 +94,14 @@ class Clock:
         self._bus = bus
         self._is_elsewhere = plan.place is not None
         self._before = Costs()
-        self._meter: CostMeter | None = None
+        self._meters: list[CostMeter] = []
         self._models: Collection[Model] = ()
         self._since = self._cpu_since = 0.0
 
     def begin_arm(self, before: Costs) -> None:
         """Measure an arm's costs from now, in addition to those before the run was interrupted."""
-        self._before, self._bus.seconds, self._meter = before, 0.0, CostMeter()
+        self._before, self._bus.seconds = before, 0.0
+        self._meters = [make() for make in registry.registered().meters.values()]
 
     def measure(self, models: Iterable[Model]) -> None:
         """Measure what these models take, which are the arm's."""
@@ -111,8 +113,7 @@ class Clock:
 
     def costs(self) -> Costs:
         """Return the arm's costs so far."""
-        assert self._meter is not None
-        measured = replace(self._meter.read(), display_s=self._bus.seconds)
+        measured = sum((meter.read() for meter in self._meters), Costs(display_s=self._bus.seconds))
         if known := [memory for model in self._models if (memory := model.memory)]:
             devices = [memory.device for memory in known if memory.device is not None]
             measured = replace(measured, peak_memory=sum(memory.main for memory in known))
@@ -166,12 +167,22 @@ class TaskCourse:
 
     def __init__(self, session: ArmSession, where: Where, task: Task) -> None:
         self._session, self._where, self._task = session, where, task
+        guards: Iterable[Guard] = registry.registered().guards.values()
+        plan = session.state.plan
+        self._arm, self._evaluated = plan.arms[where.arm], plan.method.roles[0]
+        self._guards: list[EpisodeGuard] = [guard.begin(self._arm.config, self._notice) for guard in guards]
+
+    def _notice(self, turn: int, text: str) -> None:
+        place = f"{self._arm.name}, {self._where.conversation}, turn {turn_number(self._task, turn)}"
+        self._session.bus.emit(events.Notice(f"{place}: {text}"))
 
     def listen(self, ask: Ask, piece: Piece) -> None:
-        """Emit text as it is generated. An exception here ends all running courses."""
+        """Emit text as it is generated. An exception here ends all running courses, `Halted` an answer."""
         key, where = ask.request.key, self._where
         content = piece.text, piece.tokens, piece.forced, ask.role, piece.thought, piece.read
         self._session.bus.emit_unless_stopped(events.PieceGenerated(where, key.turn, key.step, *content))
+        for guard in self._guards if ask.role == self._evaluated else ():
+            guard.hear(key, piece)
 
     def begin(self, slot: int) -> Asking:
         """Start asking. Of the courses with the same `slot`, only one runs at a time."""
@@ -185,6 +196,7 @@ class TaskCourse:
             return
         settings, scored = plan.arms[where.arm].settings, plan.setup.scored
         episode = plan.setup.start(self._task, settings, where, session.bus.emit_unless_stopped, slot)
+        episode.guards = self._guards
         for played in done:
             episode.resume(played)
         emit(events.ConversationStarted(where, (episode.next_turn or 0) if done else 0))

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from rig import methods
-from rig.config.engine import AUTO
 from rig.config.options import TABLE, Option, RunConfig, combined, of_reader, pair
-from rig.config.schemes import AGAIN, EXACT, FILE, Scheme, ServerUse, place_of, scheme_of
+from rig.config.schemes import FILE, Scheme, ServerUse, place_of, scheme_of
 from rig.core import opening, registry
 from rig.core.calls import JsonObject
 from rig.core.errors import RigError, did_you_mean
@@ -65,11 +64,8 @@ def engines_of(config: RunConfig) -> dict[str, RunConfig]:
         return engines
     alike: dict[str, RunConfig] = {}
     for label, own in engines.items():
-        # With equal seeds samples would be equal, so the second has another.
-        seed = (own.llama.seed + 1) % 2**32 if own.llama.draws else own.llama.seed
         alike[label] = own
-        alike[f"{label} {AGAIN}".strip()] = own.replace(seed=seed)
-        alike[f"{label} {EXACT}".strip()] = own.replace(exact=True, parallel=None)
+        alike |= {f"{label} {end}".strip(): other for end, other in _files().alike(own).items()}
     return alike
 
 
@@ -167,7 +163,7 @@ def plan_tasks(
     chosen = select(tasks, config.only, config.limit, config.without)
     if (strategy := _strategy(config)) is not None:
         config = strategy.adapted(config)
-        chosen = in_random_order(chosen, config.llama.seed)
+        chosen = in_random_order(chosen, *config.values("seed"))
     return _plan(config, method, chosen, store, run=new_run_id(store), name=name)
 
 
@@ -282,7 +278,7 @@ def _plan(
     settings = method_arms(config, method)
     setup = method.ready(first_values(config, method)).adjudicated(answers_file(store))
     prompts: Sequence[Request] = ()
-    if config.llama.n_ctx == AUTO and any(scheme_of(model).sizes_context for model in config.models):
+    if any(scheme_of(model).sizes_context(config) for model in config.models):
         prompts = longest_requests(setup, (arm.settings for arm in settings.values()), tasks)
     arms, strategy = make_arms(config, engines, settings, method, tasks, prompts), _strategy(config)
     plan = Plan(

@@ -21,7 +21,7 @@ from rig.running.plan import Arm, Plan
 from rig.store import OWN, Cell, FailedTurn, GraderInfo, Runs, RunWriter, StoredArm, StoredRun
 
 _SPEED = tuple(part.name for part in fields(Speed))
-_USAGE = frozenset(part.name for part in fields(Usage)).intersection(_SPEED)
+_USAGE = tuple(part.name for part in fields(Usage))
 
 
 @dataclass(slots=True)
@@ -73,8 +73,10 @@ def _fingerprint_of(plan: Plan, arm: Arm, models: Mapping[str, Model]) -> JsonOb
         "protocol.": arm.settings.fingerprint,
         _GRADER: plan.setup.grader.fingerprint,
     }
-    own = ((option, arm.config.values(name)) for name, option in of_plugins().items())
-    changed = {option.place: values[0] for option, values in own if option.is_recorded(values[0])}
+    # Models record the options of their engine themselves.
+    others = {name: option for name, option in of_plugins().items() if option.reader != "engine"}
+    own = ((option, arm.config.values(name)[0]) for name, option in others.items())
+    changed = {option.place: value for option, value in own if option.is_recorded(value)}
     named = {f"{part}{name}": value for part, values in parts.items() for name, value in values.items()}
     fingerprint: JsonObject = parse_json(
         json.dumps({"rig": __version__, **plan.setup.fingerprint, **named, **changed})

@@ -4,7 +4,6 @@ A verdict is planned with the very tests that it will rest on (`rig.stats.paired
 conversation is played once, the interval's own with repeats.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import sqrt
@@ -15,9 +14,6 @@ from numpy.typing import NDArray
 
 from rig.core.calls import ByName
 from rig.core.metrics import POWER
-
-MOST = 100_000
-"""The most conversations that a plan may have."""
 
 
 def mcnemar_power(conversations: int, gain: float, loss: float, alpha: float) -> float:
@@ -92,19 +88,6 @@ class Spread(ByName):
     flips: float
     within: float = 0.0
 
-    @classmethod
-    def of(cls, before: Sequence[tuple[int, int]], after: Sequence[tuple[int, int]]) -> "Spread":
-        """Estimate the spread from two arms' pairs of successes and repeats, one pair for each conversation.
-
-        Both estimates are unbiased; conversations that were played once say nothing about `within`.
-        """
-        right, repeats = np.array([before, after], dtype=np.float64).transpose(2, 0, 1)
-        shares = right / repeats
-        flips = float((shares[0] * (1 - shares[1]) + shares[1] * (1 - shares[0])).mean())
-        often = repeats > 1
-        variances = (shares * (1 - shares))[often] * repeats[often] / (repeats[often] - 1)
-        return cls(flips, min(float(variances.mean()) if variances.size else 0.0, flips / 2))
-
     def power(self, conversations: int, loss: float, alpha: float, repeats: int = 1) -> float:
         """Return how often a loss of this size is found, from 0 to 1; it is the same loss in all repeats."""
         if repeats == 1:
@@ -135,20 +118,3 @@ class Spread(ByName):
         if lacking(most) < 0:
             return None
         return float(scipy.optimize.brentq(lacking, 0.0, most, xtol=1e-6)) if lacking(0.0) < 0 else 0.0
-
-    def conversations(
-        self, loss: float, alpha: float, repeats: int = 1, power: float = POWER, most: int = MOST
-    ) -> int | None:
-        """Return how many conversations it takes to find such a loss; None if more than `most`."""
-        if self.flips + loss > 1:
-            return None
-        low, high = 1, 2
-        while self.power(high, loss, alpha, repeats) < power:
-            low, high = high, 2 * high
-            if low > most:
-                return None
-        while high - low > 1:
-            middle = (low + high) // 2
-            enough = self.power(middle, loss, alpha, repeats) >= power
-            low, high = (low, middle) if enough else (middle, high)
-        return high if high <= most else None

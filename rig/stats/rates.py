@@ -14,7 +14,7 @@ import scipy
 from numpy.typing import NDArray
 
 from rig.core.calls import ByName
-from rig.core.metrics import TASKS, Counts, Declaration, Metric, rate
+from rig.core.metrics import TASKS, UNCLEAR, Counts, Declaration, Metric, if_right, rate
 
 Vector = NDArray[np.float64]
 
@@ -33,6 +33,29 @@ class Sides(NamedTuple):
 
     numerators: Vector
     denominators: Vector
+
+
+class OutcomeBounds(NamedTuple):
+    """The least and the most that an arm can have got right in a task, from 0 to 1. They differ if some of
+    its texts (`texts`) are unclear.
+    """
+
+    least: float
+    most: float
+    texts: int = 0
+
+    @classmethod
+    def of(cls, declaration: Declaration, counts: Counts) -> "OutcomeBounds":
+        """Return the bounds of a task with these counts: its success if unclear texts are wrong, or right."""
+        wrong, right = (float(declaration.succeeded(side)) for side in (counts, if_right(counts)))
+        texts = int(counts.get(UNCLEAR, 0)) if wrong != right else 0
+        return cls(min(wrong, right), max(wrong, right), texts)
+
+    @classmethod
+    def mean(cls, outcomes: "Sequence[OutcomeBounds]") -> "OutcomeBounds":
+        """Combine the repeats of a task, of which other tasks may have had more, into one outcome."""
+        least, most, texts = zip(*outcomes, strict=True)
+        return cls(float(np.mean(least)), float(np.mean(most)), sum(texts))
 
 
 @dataclass(frozen=True, slots=True)

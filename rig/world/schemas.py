@@ -2,19 +2,16 @@
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
-from datetime import date, datetime, time
+from collections.abc import Callable, Collection, Iterator
 from fractions import Fraction
 from functools import cache, lru_cache
 from itertools import islice
 from typing import Any, Literal, NamedTuple, TypeAlias
-from uuid import UUID
 
 from rig.core import times
 from rig.core.calls import Json, JsonObject
 from rig.core.errors import RigError
-from rig.world.parts import Part
-from rig.world.rules import equal, is_match
+from rig.world.patterns import is_match
 from rig.world.spec import Tool, ToolError, quoted
 
 Kind: TypeAlias = Literal["unknown", "undeclared", "missing", "type", "choice", "form"]
@@ -90,7 +87,7 @@ def schema_faults(schema: JsonObject, arguments: Json) -> Iterator[SchemaFault]:
         if value is None and name not in required and name in properties:
             continue
         if name in properties:
-            inner = _with_nulls_absent(Part(properties[name], schema), value)
+            inner = _with_nulls_absent(properties[name], value, schema)
             yield from _schema_fault(properties[name], name, inner, schema)
         elif "patternProperties" in schema or isinstance(others, dict):
             continue  # as the whole schema says
@@ -110,29 +107,28 @@ def with_nulls_absent(schema: JsonObject, arguments: JsonObject) -> JsonObject:
 
     Within objects, null stays where the schema declares it.
     """
-    required, whole = schema.get("required", ()), Part(schema, schema)
+    required, properties = schema.get("required", ()), schema.get("properties", {})
     return {
-        name: _with_nulls_absent(whole.member(name), value)
+        name: _with_nulls_absent(properties.get(name), value, schema)
         for name, value in arguments.items()
         if value is not None or name in required
     }
 
 
-def _with_nulls_absent(part: Part, value: Json) -> Json:
-    if isinstance(value, list):
-        items = part.items
-        return value if items.schema is None else [_with_nulls_absent(items, item) for item in value]
-    if not isinstance(value, dict) or not (declared := part.properties):
+def _with_nulls_absent(schema: Json, value: Json, whole: JsonObject) -> Json:
+    if not isinstance(value, list | dict) or not isinstance(schema, dict):
         return value
-    left_out = {
-        name
-        for name in declared
-        if name not in part.required and value.get(name, 0) is None and not part.member(name).takes_null
-    }
+    schema = whole.get("$defs", {}).get(str(schema.get("$ref")).removeprefix("#/$defs/"), schema)
+    if isinstance(value, list):
+        return [_with_nulls_absent(schema.get("items"), item, whole) for item in value]
+    declared, required = schema.get("properties", {}), schema.get("required", ())
     return {
-        name: _with_nulls_absent(part.member(name), item)
+        name: _with_nulls_absent(declared.get(name), item, whole)
         for name, item in value.items()
-        if name not in left_out
+        if item is not None
+        or name not in declared
+        or name in required
+        or fits(None, {**declared[name], "$defs": whole.get("$defs", {})})
     }
 
 
@@ -185,45 +181,15 @@ def _schema_fault(schema: JsonObject, name: str, value: Json, whole: JsonObject)
             yield fault._replace(needed=needed, value=value)
 
 
-def misformed(schema: JsonObject, value: Json, name: str = "it") -> Iterator[str]:
-    """Yield each text that is not what the `format` of its schema says: only that, not other faults."""
-    if isinstance(value, dict):
-        for inner, of in schema.get("properties", {}).items():
-            if inner in value and isinstance(of, dict):
-                yield from misformed(of, value[inner], inner)
-    elif isinstance(value, list) and isinstance(schema.get("items"), dict):
-        for element in value:
-            yield from misformed(schema["items"], element, name)
-    elif isinstance(value, str) and (form := _FORMATS.get(schema.get("format", ""))) is not None:
-        words, read = form
-        try:
-            read(value)
-        except ValueError:
-            yield f"{name} is {value!r}, which is not {words}"
-
-
-def _day(text: str) -> object:
-    # `fromisoformat` also reads 20250309 and 2025-W10-7, which JSON Schema's date is not.
-    if len(text) != len("2025-03-09") or text[4] != "-":
-        raise ValueError("another form")
-    return date.fromisoformat(text)
-
-
-def _address(text: str) -> object:
-    user, _, host = text.rpartition("@")
-    if not (user and host) or " " in text:
-        raise ValueError("no address")
-    return user, host
-
-
-_FORMATS: Mapping[str, tuple[str, Callable[[str], object]]] = {
-    "date": ("a date as in 2025-03-09", _day),
-    "date-time": ("a date and time as in 2025-03-09T14:30:00Z", datetime.fromisoformat),
-    "time": ("a time as in 14:30:00", time.fromisoformat),
-    "email": ("an e-mail address", _address),
-    "uuid": ("a UUID", UUID),
-}
-"""Formats of JSON Schema: what they are in words, and what reads them or raises ValueError."""
+def equal(expected: Json, got: Json) -> bool:
+    """Return whether two values are equal as JSON: 1 equals 1.0, and true is not a number."""
+    if isinstance(expected, bool) or isinstance(got, bool):
+        return expected is got
+    if isinstance(expected, list) and isinstance(got, list):
+        return len(expected) == len(got) and all(map(equal, expected, got))
+    if isinstance(expected, dict) and isinstance(got, dict):
+        return expected.keys() == got.keys() and all(equal(expected[name], got[name]) for name in expected)
+    return bool(expected == got)
 
 
 def _cut(text: str) -> str:

@@ -16,7 +16,7 @@ from rig.core import registry
 from rig.core.calls import Call, ExecutedCall, Json, JsonObject, Outcome
 from rig.core.errors import RigError, did_you_mean
 from rig.core.models import ToolDoc
-from rig.world.rules import Rule, TrueCall
+from rig.world.rules import TrueCall
 from rig.world.schemas import check, check_names
 from rig.world.spec import Stuck, Text, Tool, ToolError, Unavailable, quoted
 from rig.world.world import Snapshot, World
@@ -102,17 +102,6 @@ class Toolbox:
         """The kinds of free text that arguments of the tools hold."""
         every = (how for tool in self.tools.values() for how in tool.match.arguments.values())
         return tuple(dict.fromkeys([*self._texts, *(how for how in every if isinstance(how, Text))]))
-
-    @cached_property
-    def rules_sha256(self) -> str:
-        """A hash of the rules that compare arguments of the tools; empty if there are none."""
-        rules = {
-            f"{tool.name}.{name}": rule.as_json()
-            for tool in self.tools.values()
-            for name, rule in tool.match.arguments.items()
-            if isinstance(rule, Rule)
-        }
-        return hashlib.sha256(json.dumps(rules, sort_keys=True).encode()).hexdigest() if rules else ""
 
     def docs(self, names: Collection[str] | None = None, *, descriptions: bool = True) -> tuple[ToolDoc, ...]:
         """Return the documentation of the named tools (all when None), always in the order of `tools`.

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from rig.core.errors import RigError
-from rig.plugins.author.review import REVIEW, Review, lines_of
 from rig.plugins.documents.documents import from_yaml, to_yaml
+from rig.plugins.review.review import REVIEW, Review, lines_of
 from rig.world.toolbox import find_toolbox
 
 

@@ -59,6 +59,7 @@ TENANTS = (
     "Generation (llama)",
     "Machine (llama)",
     "Prompt (llama)",
+    "Generation (loops)",
     "Servers",
     "Strategies",
     "Dials (stress)",

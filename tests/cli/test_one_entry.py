@@ -51,7 +51,7 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(CHECKOUT / "rig", place / "rig", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("tui", "conversations", "models", "tools_db.sqlite", "pyproject.toml"):
         (place / name).symlink_to(CHECKOUT / name)
-    table = place / "rig" / "config" / "engine.py"
+    table = place / "rig" / "plugins" / "llama" / "core" / "options.py"
     text = table.read_text(encoding="utf-8")
     at = text.index("    exact: bool = generation_option(")
     table.write_text(text[:at] + ENTRY + text[at:], encoding="utf-8")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.comparing.bound import SIZE, Suite, best
-from rig.stats.sequential import LossTest
+from rig.plugins.strategies.sequential import LossTest
 
 CONVERSATIONS = 12
 LOSS, BOTH_WAYS = 0.3, 0.1

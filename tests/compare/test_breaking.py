@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from rig.stats.breaking import Bisection, Break, BreakTest, differences
-from rig.stats.sequential import OutcomeBounds
+from rig.plugins.strategies.breaking import Bisection, Break, BreakTest, differences
+from rig.stats.rates import OutcomeBounds
 
 Flags = NDArray[np.bool_]
 LEVELS, CONVERSATIONS, SIZE = 5, 200, 0.05

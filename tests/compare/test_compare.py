@@ -22,6 +22,7 @@ from rig.core.events import ConversationFinished, TurnFinished
 from rig.core.metrics import TASKS
 from rig.plugins.matching.matching import Grader
 from rig.plugins.rescore.stored import score_run
+from rig.plugins.statistics.text import statistics_text
 from rig.plugins.strategies.looks import compare_sequentially
 from rig.plugins.tooltalk.conversations import parse_conversation
 from rig.plugins.tooltalk.prompt import ToolTalkSettings
@@ -31,7 +32,7 @@ from rig.running.plan import Arm
 from rig.running.runner import run as run_plan
 from rig.scoring import Exact
 from rig.show.card import opening
-from rig.show.compare import notes, statistics_text
+from rig.show.compare import notes
 from rig.stats.paired import exact_mcnemar, holm
 from rig.store import Runs
 

@@ -18,10 +18,10 @@ from rig.compare.verdict import Decision, VerdictKind
 from rig.core.metrics import TASKS, UNPLAYED, Metric
 from rig.core.tasks import in_random_order
 from rig.plugins.report.render import gather, render
+from rig.plugins.statistics.text import statistics_text
 from rig.plugins.strategies.looks import compare_sequentially
 from rig.plugins.strategies.until import CAUTION, UntilVerdict
 from rig.show.card import Card
-from rig.show.compare import statistics_text
 from rig.show.summary import summary
 from rig.store import Runs
 
@@ -194,7 +194,7 @@ def test_the_gate_and_the_exit_code_go_by_the_sequential_verdict(
 
 def test_two_equal_files_seldom_show_a_loss() -> None:
     """One of two equally good files gets more of a suite of 28 right; the verdict is about the files."""
-    from rig.stats.sequential import LossTest
+    from rig.plugins.strategies.sequential import LossTest
 
     chance = np.random.default_rng(0)
     about_files, about_suites = LossTest(0.05), LossTest(0.05, 28, step=1.0)

@@ -11,9 +11,9 @@ from graded_talks import model, play
 from rig.compare.arms import ComparisonOptions
 from rig.compare.compare import compare
 from rig.compare.findings import Comparison
-from rig.compare.recommendation import recommend, recommend_early
+from rig.compare.recommendation import recommend
 from rig.compare.verdict import ArmVerdict, Decision, Recommendation, RecommendationKind, VerdictKind
-from rig.plugins.strategies.looks import compare_sequentially
+from rig.plugins.strategies.looks import compare_sequentially, recommend_early
 from rig.show import signs
 from rig.show.card import opening
 from rig.store import Runs

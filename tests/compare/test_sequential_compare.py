@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.comparing.looking import play, suites, wrong
-from rig.stats.sequential import LossTest
+from rig.plugins.strategies.sequential import LossTest
 
 CONVERSATIONS = 28
 SUITES = 1_000

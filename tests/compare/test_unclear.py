@@ -11,10 +11,11 @@ from rig.compare.arms import ComparisonOptions
 from rig.compare.compare import verdicts_of
 from rig.compare.verdict import ArmVerdict, Decision, VerdictKind, settled
 from rig.core.metrics import UNCLEAR, Counts
+from rig.plugins.strategies.sequential import DifferenceBounds, LossTest
 from rig.stats import Tallied
 from rig.stats.paired import PairedBootstrap, RateDifference
 from rig.stats.power import detectable_success_loss
-from rig.stats.sequential import DifferenceBounds, LossTest, OutcomeBounds
+from rig.stats.rates import OutcomeBounds
 
 
 @pytest.mark.slow

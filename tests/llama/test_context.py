@@ -14,11 +14,11 @@ import pytest
 import tiny_gguf
 from native_templates import OWN
 
-from rig.config.engine import AUTO
 from rig.core.errors import RigError
 from rig.core.models import Request
 from rig.plugins.llama import EngineSettings
 from rig.plugins.llama.core.llama import Chunk, LlamaModel
+from rig.plugins.llama.core.options import AUTO
 from rig.plugins.llama.engine import LlamaCppModel
 from rig.plugins.llama.loading import load
 from rig.plugins.llama.memory.fit import context_opener

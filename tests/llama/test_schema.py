@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rig.plugins.llama.grammar.patterns import NAMED, canonical, decimals, integers
 from rig.plugins.llama.grammar.schema import holds_any_names, narrow
-from rig.world.rules import is_match
+from rig.world.patterns import is_match
 from rig.world.schemas import as_python
 
 STRING = {"type": "string"}

@@ -9,8 +9,9 @@ import tiny_gguf
 from native_known import SOURCES
 from native_templates import REAL
 
-from rig.config.engine import arms_of, assignments
+from rig.config.engine import assignments
 from rig.core.errors import RigError
+from rig.plugins.llama.core.options import arms_of
 from rig.plugins.llama.core.template import ChatMessage, ChatTemplate
 from rig.plugins.llama.formats.detection import native_of
 from rig.plugins.llama.formats.probe import check_variables, find_variables

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from rig.core.errors import RigError
+from rig.plugins.documents.formats import misformed
 from rig.plugins.own_tools.folder import load_folder
 from rig.plugins.tooltalk.check_written import check_own
-from rig.world.schemas import misformed
 
 PROPERTIES = {
     "until": {"type": "string", "format": "date"},

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from rig.plugins.documents.documents import read
-from rig.world import rules
+from rig.plugins.matching import agreement
 
 PAGE = (Path(__file__).parents[2] / "docs" / "tutorials" / "your-own.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"(?P<before>[^\n]*\n?[^\n]*)\n\n```(?P<kind>\w+)\n(?P<text>.*?)```", re.DOTALL)
@@ -66,10 +66,10 @@ ROWS = re.findall(r"^\| `(\{\$.*?\})` \|", PAGE, re.MULTILINE)
 def test_every_rule_of_the_table_is_one(tmp_path: Path, written: str) -> None:
     (tmp_path / "rule.yaml").write_text(f"rule: {written}\n")
     [document] = read(tmp_path / "rule.yaml")
-    rule = rules.parse(document.value["rule"])
+    rule = agreement.parse(document.value["rule"])
     assert rule is not None
     assert rule.as_json() == document.value["rule"]
 
 
 def test_the_table_has_every_rule() -> None:
-    assert {name for row in ROWS for name in re.findall(r"^\{\$(\w+)", row)} == set(rules.names())
+    assert {name for row in ROWS for name in re.findall(r"^\{\$(\w+)", row)} == set(agreement.names())

@@ -9,6 +9,7 @@ import graded_talks
 import pytest
 import small_talks
 
+from rig.plugins.plan.planned import conversations_needed
 from rig.stats.power import Spread
 
 Rig = Callable[..., Any]
@@ -21,7 +22,7 @@ def test_it_says_what_is_needed_and_what_is_at_hand(rig: Rig) -> None:
     assert done.code == 0, done.err
     assert "10.0% of conversations (--flips)" in done.out
     assert "28 conversations would find a loss above 35.6 points in 80% of cases" in done.out
-    needed = Spread(0.1).conversations(0.05, 0.05)
+    needed = conversations_needed(Spread(0.1), 0.05, 0.05)
     assert f"{needed} conversations find a loss of 5 points in 80% of cases" in done.out
     assert "time" not in done.out
 
@@ -30,7 +31,7 @@ def test_json_has_what_the_comparison_would_count_with(rig: Rig) -> None:
     """Three arms are two comparisons, each at half the level."""
     told = rig("plan", "oracle", *ORACLES[1:], "--flips", "0", "--loss", "20", "--json").json
     assert (told["arms"], told["conversations"], told["repeats"]) == (3, 28, 1)
-    assert told["conversations_needed"] == Spread(0.0).conversations(0.2, 0.025)
+    assert told["conversations_needed"] == conversations_needed(Spread(0.0), 0.2, 0.025)
     assert told["detectable"] == pytest.approx(Spread(0.0).detectable(28, 0.025))
     assert told["times"] == dict.fromkeys(("at_hand", "needed", "repeated", "larger"))
 

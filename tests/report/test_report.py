@@ -18,15 +18,16 @@ import pytest
 from counted import measured
 from graded_talks import model, play
 
-from rig.compare.groups import groups_of
 from rig.compare.recommendation import recommend
 from rig.core.errors import RigError
 from rig.core.files import write
 from rig.core.models import Prediction, Request
 from rig.methods.scripted import Scripted, called, replied
+from rig.plugins.groups.groups import groups_of
 from rig.plugins.report.page import page
 from rig.plugins.report.render import FORMATS, Material, gather, render
-from rig.show.compare import heading, notes
+from rig.plugins.statistics.rows import heading
+from rig.show.compare import notes
 from rig.store import Runs
 
 Rig = Callable[..., Any]

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rig.cli.options import click_option
-from rig.config.engine import AUTO, EngineOptions
 from rig.config.option import Option
-from rig.config.options import OF_ENGINE, TABLE, RunConfig, engine_fingerprint
+from rig.config.options import TABLE, RunConfig
 from rig.core.errors import RigError
+from rig.plugins.llama.core.options import AUTO, OF_ENGINE, EngineOptions, engine_fingerprint
 from rig.running.planning import config_of, recipe_of
 
 NAMES = [name for name in TABLE if name not in ("models", "lora", "role", "similarity")]
@@ -66,7 +66,7 @@ def test_an_option_of_the_table_is_whole(option: Option) -> None:
 
 def test_every_option_of_the_engine_is_in_its_settings() -> None:
     assert {option.field for option in OF_ENGINE.values()} == set(EngineOptions.__dataclass_fields__)
-    settings = RunConfig.of(flash_attention="on", kv="q8_0", threads=3).llama
+    settings = RunConfig.of(flash_attention="on", kv="q8_0", threads=3).part(EngineOptions)
     assert (settings.flash_attention, settings.kv_type, settings.n_threads) == (True, "q8_0", 3)
     assert engine_fingerprint(settings)["kv_type"] == "q8_0"
 
@@ -78,10 +78,11 @@ def test_what_is_no_option_is_refused() -> None:
 
 def test_an_option_that_makes_arms_is_its_first_value_with_the_levels_beside_it() -> None:
     config = RunConfig.of(temperature=[0, 0.7, 0.7], docs="names", flash_attention=True)
-    assert (config.llama.temperature, config.docs, config.llama.flash_attention) == (0.0, "names", True)
+    llama = config.part(EngineOptions)
+    assert (llama.temperature, config.docs, llama.flash_attention) == (0.0, "names", True)
     assert config.levels == {"temperature": (0.0, 0.7)}
     arms = {label: config.replace(**values) for label, values in config.combinations("engine").items()}
-    assert {label: arm.llama.temperature for label, arm in arms.items()} == {
+    assert {label: arm.part(EngineOptions).temperature for label, arm in arms.items()} == {
         "temperature=0": 0.0,
         "temperature=0.7": 0.7,
     }
@@ -90,7 +91,7 @@ def test_an_option_that_makes_arms_is_its_first_value_with_the_levels_beside_it(
 
 def test_a_copy_keeps_what_words_mean_which_nobody_can_give_as_such() -> None:
     config = RunConfig.of(n_ctx="auto")
-    assert config.llama.n_ctx == AUTO
-    assert config.replace(seed=1).llama.n_ctx == AUTO
+    assert config.part(EngineOptions).n_ctx == AUTO
+    assert config.replace(seed=1).part(EngineOptions).n_ctx == AUTO
     with pytest.raises(RigError, match="n_ctx takes a whole number from 1 on or auto, not 0"):
         RunConfig.of(n_ctx=AUTO)

@@ -17,14 +17,15 @@ from rig.core.errors import RigError
 from rig.core.events import ConversationFinished, Event, EvidenceMoved
 from rig.core.tasks import in_random_order
 from rig.methods.scripted import Scripted
+from rig.plugins.strategies.breaking import Bisection, Break
+from rig.plugins.strategies.curve_verb import curves_text
+from rig.plugins.strategies.levels import curves_of
 from rig.plugins.strategies.sweep import CAUTION, Sweep, swept
 from rig.running.control import Control
 from rig.running.plan import Arm, Plan
 from rig.running.runner import run
 from rig.show.card import Card
-from rig.show.compare import curves_text, sparkline
-from rig.stats.breaking import Bisection, Break
-from rig.stats.levels import curves_of
+from rig.show.compare import sparkline
 from rig.store import Runs
 from tui.live.state import RunState
 
@@ -209,7 +210,7 @@ def test_wordings_have_a_spread_with_an_interval_that_holds_for_all_pairs(store:
     graded_talks.play(store, *models, number=N, names=names, recipe={"wording": list(words)})
     with Runs.open(store) as runs:
         comparison = compare(runs, ["latest"])
-    [spread] = comparison.spreads
+    [spread] = comparison.trends["spreads"]
     assert (spread.variants, spread.finished, spread.worst, spread.value) == (8, N, "capitals", 0.25)
     assert 0.0 <= spread.low < 0.25 < spread.high < 1.0
     assert comparison.notes[0] == spread.text
@@ -232,7 +233,7 @@ def test_repeats_that_are_missing_leave_no_conversation_out(store: Path) -> None
     first, _ = comparison.curves
     assert first.text == "loses at least 5 points between 0 and 1"
     assert [level.loss and level.loss.after for level in first.levels] == [None, few]
-    assert [spread.value > spread.low > 0.3 for spread in comparison.spreads] == [True, False]
+    assert [spread.value > spread.low > 0.3 for spread in comparison.trends["spreads"]] == [True, False]
 
 
 def test_an_interval_of_a_level_is_beside_the_lowest_where_both_played(store: Path) -> None:

@@ -33,14 +33,14 @@ from rig.core.models import Model, Notify
 from rig.core.tasks import in_random_order
 from rig.methods.scripted import Scripted
 from rig.plugins.lines.displays import PlainDisplay
+from rig.plugins.lines.pace import TimedProgress
 from rig.plugins.strategies.looks import SequentialComparison, compare_sequentially
+from rig.plugins.strategies.sequential import LossTest
 from rig.plugins.strategies.until import CAUTION, Deciding, UntilVerdict
 from rig.running.control import Control
 from rig.running.plan import Plan
 from rig.running.runner import run
-from rig.show.progress import Progress
 from rig.show.summary import summary
-from rig.stats.sequential import LossTest
 from rig.store import Cell, Runs
 from tui.live.state import RunState
 
@@ -151,7 +151,7 @@ def test_the_evidence_is_told_after_every_conversation_of_an_arm(store: Path) ->
     assert [event.evidence["after"] for event in moved] == list(range(1, len(moved) + 1))
     assert [event.found for event in moved] == [False] * (len(moved) - 1) + [True]
     assert moved[0].evidence["shown"] > 1
-    progress = Progress()
+    progress = TimedProgress()
     for event in events:
         progress.tell(event)
     assert moved[-1].conversations_left == N - len(moved)

@@ -335,3 +335,19 @@ def test_a_served_model_judges_answers(serve: Serve, rig: Any, tmp_path: Path) -
     run = rig("judge", "latest", "--judge", server.url, "--display", "plain", "--runs", store)
     assert run.code == 0, run.err
     assert f"the judge {server.url.removeprefix('http://')} is not calibrated" in run.out + run.err
+
+
+def test_an_answer_that_repeats_itself_is_ended_while_the_server_writes_it(
+    serve: Serve, rig: Any, tmp_path: Path
+) -> None:
+    store = tmp_path / "x.sqlite"
+    words = ["I", "will", "set", "the", "alarm", "for", "you", "now,", "please", "wait", "a", "moment.", ""]
+    pieces = [chunk(content=f"{word} ") for word in words if word] * 40
+    server = serve(lambda _body: events(*pieces, chunk("stop")))
+    run = rig("run", server.url, *SHORT, "--stop-loops", "--json", "--runs", store)
+    assert run.code == 0, run.err
+    assert run.json["arms"][0]["errors"] == {"text_loop": len(steps(store))}
+    for step in steps(store):
+        assert step["raw"].count("wait a moment") == 4
+        assert step["error_detail"].startswith("the same text 4 times")
+    assert fingerprint_of(store)["loops.stop_loops"] is True

@@ -16,12 +16,12 @@ from rig.core.events import (
     TurnStarted,
     Where,
 )
-from rig.show.progress import Progress, Remaining
+from rig.plugins.lines.pace import Remaining, TimedProgress
 
 WHERE = Where(0, "alarms")
 
 
-def _left(progress: Progress) -> float | None:
+def _left(progress: TimedProgress) -> float | None:
     return progress.remaining and progress.remaining.seconds
 
 
@@ -31,15 +31,15 @@ def clock() -> list[float]:
 
 
 @pytest.fixture
-def progress(clock: list[float]) -> Progress:
+def progress(clock: list[float]) -> TimedProgress:
     """Two arms, two conversations of three turns, of which two turns were made before."""
-    begun = Progress(lambda: clock[0])
+    begun = TimedProgress(lambda: clock[0])
     infos = tuple(ConversationInfo(name, 3, 3) for name in ("alarms", "login"))
     begun.tell(RunStarted("abcde", "runs.sqlite", (ArmInfo("a"), ArmInfo("b")), infos, finished_turns=2))
     return begun
 
 
-def test_time_is_told_once_a_turn_was_made(progress: Progress, clock: list[float]) -> None:
+def test_time_is_told_once_a_turn_was_made(progress: TimedProgress, clock: list[float]) -> None:
     assert (progress.done, progress.total, _left(progress)) == (2, 12, None)
     clock[0] = 100.0  # loading a model is no measure of turns
     progress.tell(TurnStarted(WHERE, 1, (), (), ""))
@@ -49,7 +49,7 @@ def test_time_is_told_once_a_turn_was_made(progress: Progress, clock: list[float
     assert (progress.done, _left(progress)) == (3, 90.0)
 
 
-def test_skipped_turns_are_not_waited_for(progress: Progress, clock: list[float]) -> None:
+def test_skipped_turns_are_not_waited_for(progress: TimedProgress, clock: list[float]) -> None:
     progress.tell(TurnStarted(WHERE, 1, (), (), ""))
     clock[0] = 10.0
     progress.tell(TurnFinished(WHERE, 1, {}, Speed()))
@@ -59,7 +59,7 @@ def test_skipped_turns_are_not_waited_for(progress: Progress, clock: list[float]
 
 def test_conversations_are_counted_where_nobody_knows_the_turns() -> None:
     now = 0.0
-    begun = Progress(lambda: now)
+    begun = TimedProgress(lambda: now)
     infos = tuple(ConversationInfo(name, turns, 0) for name, turns in (("a", 0), ("b", 3), ("c", 0)))
     begun.tell(RunStarted("abcde", "runs.sqlite", (ArmInfo("m"),), infos, 2, 5, 2))
     assert (begun.unit, begun.done, begun.total) == ("conversations", 2, 6)
@@ -76,7 +76,7 @@ def test_conversations_are_counted_where_nobody_knows_the_turns() -> None:
 def told(tokens: list[list[int]], seconds: list[list[float]]) -> list[tuple[float, Remaining]]:
     """A run of one turn in each conversation: (what was really left, what was said) after each turn."""
     now = 0.0
-    progress = Progress(lambda: now)
+    progress = TimedProgress(lambda: now)
     names = [f"talk{number}" for number in range(len(tokens[0]))]
     infos = tuple(ConversationInfo(name, 1, 1) for name in names)
     progress.tell(
@@ -120,7 +120,7 @@ def test_the_interval_holds_what_is_left_nearly_always() -> None:
 
 
 def test_it_counts_down_within_a_turn_and_no_further_than_the_turns_after_it(
-    progress: Progress, clock: list[float]
+    progress: TimedProgress, clock: list[float]
 ) -> None:
     progress.tell(TurnStarted(WHERE, 1, (), (), ""))
     clock[0] = 10.0
@@ -133,7 +133,7 @@ def test_it_counts_down_within_a_turn_and_no_further_than_the_turns_after_it(
 
 
 def test_a_turn_that_takes_longer_than_others_says_that_others_will(
-    progress: Progress, clock: list[float]
+    progress: TimedProgress, clock: list[float]
 ) -> None:
     progress.tell(TurnStarted(WHERE, 1, (), (), ""))
     clock[0] = 10.0
@@ -142,14 +142,14 @@ def test_a_turn_that_takes_longer_than_others_says_that_others_will(
     assert _left(progress) == pytest.approx(50.0 * 8)
 
 
-def test_one_turn_gives_no_interval(progress: Progress, clock: list[float]) -> None:
+def test_one_turn_gives_no_interval(progress: TimedProgress, clock: list[float]) -> None:
     progress.tell(TurnStarted(WHERE, 1, (), (), ""))
     clock[0] = 10.0
     progress.tell(TurnFinished(WHERE, 1, {}, Speed()))
     assert progress.remaining == Remaining.exactly(90.0)
 
 
-def test_between_two_arms_it_stands_still(progress: Progress, clock: list[float]) -> None:
+def test_between_two_arms_it_stands_still(progress: TimedProgress, clock: list[float]) -> None:
     progress.tell(TurnStarted(WHERE, 1, (), (), ""))
     clock[0] = 10.0
     progress.tell(TurnFinished(WHERE, 1, {}, Speed()))

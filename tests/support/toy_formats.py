@@ -123,5 +123,5 @@ class Tagged(Marked):
 
 
 def register(registry: Registry) -> None:
-    registry.add_format(Marked)
-    registry.add_format(Tagged)
+    registry.formats.add(Marked)
+    registry.formats.add(Tagged)

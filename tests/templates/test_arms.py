@@ -14,6 +14,7 @@ from rig import methods
 from rig.config.options import RunConfig
 from rig.core import opening
 from rig.core.errors import RigError
+from rig.plugins.llama.core.options import EngineOptions
 from rig.plugins.templates.hook import reference_of
 from rig.running.planning import plan, require_opened, stored_config
 from rig.store import Runs
@@ -49,7 +50,7 @@ def planned(place: Path, *templates: object, **more: Any) -> Any:
 def test_arms_are_named_by_files_or_by_places_where_names_are_the_same(place: Path) -> None:
     arms = planned(place, "own", place / "silent.jinja").arms
     assert [arm.name for arm in arms] == ["tiny chat-template=own", "tiny chat-template=silent.jinja"]
-    assert [arm.config.llama.chat_template for arm in arms] == [None, place / "silent.jinja"]
+    assert [arm.config.part(EngineOptions).chat_template for arm in arms] == [None, place / "silent.jinja"]
     both = place / "silent.jinja", place / "more" / "silent.jinja"
     assert [arm.name for arm in planned(place, *both).arms] == [f"tiny chat-template={path}" for path in both]
 

@@ -14,4 +14,4 @@ class Mine(Dialect):
 
 
 def register(registry):
-    registry.add_dialect(Mine)
+    registry.dialects.add(Mine)

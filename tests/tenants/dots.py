@@ -29,4 +29,4 @@ class Dots:
 
 
 def register(registry: Registry) -> None:
-    registry.add_display(Dots)
+    registry.displays.add(Dots)

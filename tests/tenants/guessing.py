@@ -56,4 +56,4 @@ class Guessing(kit.Method):
 
 
 def register(registry: kit.Registry) -> None:
-    registry.add_method(Guessing())
+    registry.methods.add(Guessing())

@@ -17,4 +17,4 @@ class Haiku(Export):
 
 
 def register(registry):
-    registry.add_export(Haiku())
+    registry.exports.add(Haiku())

@@ -53,4 +53,4 @@ def _words(stored: Transcript) -> Iterator[str]:
 
 
 def register(registry: kit.Registry) -> None:
-    registry.add_method(Reviewing())
+    registry.methods.add(Reviewing())

@@ -75,6 +75,6 @@ def moods(run: str = RUN, runs: object = STORE) -> None:
 
 def register(registry):
     registry.add_options("Patience", Patience)
-    registry.add_strategy(DropSome())
-    registry.add_hook(Mood())
-    registry.add_verb(moods, "Say in which mood each arm was.")
+    registry.strategies.add(DropSome())
+    registry.hooks.add(Mood())
+    registry.verbs.add(moods, does="Say in which mood each arm was.")

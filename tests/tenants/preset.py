@@ -15,4 +15,4 @@ SHAPE = CallShape(
 
 
 def register(registry: Registry) -> None:
-    registry.add_preset(Preset("toy", SHAPE, marks=(("A toy may call",),)))
+    registry.presets.add(Preset("toy", SHAPE, marks=(("A toy may call",),)))

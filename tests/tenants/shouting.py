@@ -20,4 +20,4 @@ def apply(task, seed, level, toolbox):
 
 def register(registry):
     loud = Metric("shouts_back", "shouts back", "loud", better="lower")
-    registry.add_dial(Dial("shouting", 0, apply, (loud,), help="How many words the user shouts"))
+    registry.dials.add(Dial("shouting", 0, apply, (loud,), help="How many words the user shouts"))

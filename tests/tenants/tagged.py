@@ -57,4 +57,4 @@ class Tagged(AnswerFormat):
 
 
 def register(registry: Registry) -> None:
-    registry.add_format(Tagged)
+    registry.formats.add(Tagged)

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stored_runs import seeing
 
-from rig.compare.groups import Groups, Share
+from rig.plugins.groups.groups import Groups, Share
+from rig.plugins.groups.text import MARKS
 from rig.show import signs
-from rig.show.compare import MARKS
 from rig.show.signs import LEVELS
 from tui.live.layout import plain
 from tui.screens.pages import HeatScreen, TextScreen

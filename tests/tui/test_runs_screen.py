@@ -325,6 +325,15 @@ async def test_runs_are_compared_in_a_text_to_read(store: Path) -> None:
 
 
 @pytest.mark.slow
+async def test_where_arms_part_is_a_text_to_read(store: Path) -> None:
+    async with seeing(RunsScreen(store), size=(80, 24)) as seen:
+        await seen.shows("begun")
+        await seen.press("j", "p")
+        await seen.until(lambda: isinstance(seen.app.screen, TextScreen))
+        await seen.shows("compare abcde", "beside arm0", "the same calls in")
+
+
+@pytest.mark.slow
 async def test_what_is_compared_are_the_marked_runs(store: Path) -> None:
     shown = RunsScreen(store)
     async with seeing(shown) as seen:

@@ -19,11 +19,11 @@ import tiny_gguf
 from rig.plugins.llama.files.derived import local_registry, remove
 from rig.plugins.llama.files.header import read_header
 from rig.plugins.llama.files.registry import resolve
-from rig.plugins.strategies.looks import SequentialArm
+from rig.plugins.strategies.early import SequentialArm
+from rig.plugins.strategies.sequential import Evidence
 from rig.plugins.tune import imatrix
 from rig.plugins.tune.quantize import QuantizeRecipe, quantize
 from rig.plugins.tune.tune import KINDS, MATRIX, MIXTURES, Funnel, candidates
-from rig.stats.sequential import Evidence
 
 Rig = Callable[..., Any]
 

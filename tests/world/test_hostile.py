@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 
 from rig.core.calls import Call
 from rig.plugins.matching import worlds
+from rig.plugins.matching.agreement import agrees
+from rig.plugins.matching.values import ABSENT, is_nothing
 from rig.plugins.tooltalk_tools import TOOLTALK
-from rig.world.rules import ABSENT, Rule
+from rig.plugins.tooltalk_tools.arguments import is_email, is_phone, read_instant, read_time
+from rig.world.rules import Rule
 from rig.world.schemas import check, check_names, schema_faults
-from rig.world.spec import Match, Tool, ToolError, is_email, is_phone, read_instant, read_time
+from rig.world.spec import Match, Tool, ToolError
 from rig.world.toolbox import Simulator, Toolbox
-from rig.world.values import is_nothing
 from rig.world.world import Elements, Tables, World, hexadecimal
 
 settings.register_profile("untimed", deadline=None)
@@ -294,14 +296,14 @@ def test_what_is_no_time_is_said_in_few_words(text: str) -> None:
 def test_rules_are_symmetric_where_they_have_no_value_of_their_own(one: Any, other: Any) -> None:
     for name in ("exact", "set", "number", "date", "datetime", "time"):
         rule = Rule(name)
-        assert rule.agrees(one, other) is rule.agrees(other, one), name
-        assert not rule.agrees(one, ABSENT) or is_nothing(one)
-    assert Rule("any").agrees(one, other)
-    assert Rule("one_of", [one, other]).agrees(None, other)
+        assert agrees(rule, one, other) is agrees(rule, other, one), name
+        assert not agrees(rule, one, ABSENT) or is_nothing(one)
+    assert agrees(Rule("any"), one, other)
+    assert agrees(Rule("one_of", [one, other]), None, other)
 
 
 @pytest.mark.parametrize(
-    ("expected", "got", "within", "agrees"),
+    ("expected", "got", "within", "is_met"),
     [
         ("23:59:30", "23:59:10", 20, True),
         ("23:59:30", "23:59:09", 20, False),
@@ -311,8 +313,8 @@ def test_rules_are_symmetric_where_they_have_no_value_of_their_own(one: Any, oth
         ("12:30", "12:30 PM", 0, True),
     ],
 )
-def test_times_of_day_by_either_clock(expected: str, got: str, within: int, agrees: bool) -> None:
-    assert Rule("time", expected, {"within": within}).agrees(expected, got) is agrees
+def test_times_of_day_by_either_clock(expected: str, got: str, within: int, is_met: bool) -> None:
+    assert agrees(Rule("time", expected, {"within": within}), expected, got) is is_met
 
 
 def test_every_tool_of_the_first_toolbox_refuses_any_argument_that_it_does_not_have() -> None:

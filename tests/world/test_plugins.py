@@ -13,7 +13,7 @@ from rig.plugins.tooltalk_tools import TOOLTALK
 from rig.world.toolbox import find_toolbox
 
 NOTES = Path(__file__).parent / "notes"
-TINY = "class Tiny:\n    name = 'tiny'\n\ndef register(registry):\n    registry.add_{}(Tiny())\n"
+TINY = "class Tiny:\n    name = 'tiny'\n\ndef register(registry):\n    registry.{}.add(Tiny())\n"
 
 
 def test_rigs_own_tenants_are_registered_as_any_other() -> None:
@@ -27,9 +27,9 @@ def test_a_toolbox_in_a_folder_with_a_module_beside_it() -> None:
 
 
 def test_the_environment_names_plugins_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for sort in ("method", "format"):
+    for sort in ("methods", "formats"):
         (tmp_path / f"{sort}.py").write_text(TINY.format(sort))
-    places = (str(tmp_path / "method.py"), str(tmp_path / "format.py"), "")
+    places = (str(tmp_path / "methods.py"), str(tmp_path / "formats.py"), "")
     monkeypatch.setenv("RIG_PLUGINS", os.pathsep.join(places))
     found = registered()
     assert [sort["tiny"].name for sort in (found.methods, found.formats)] == ["tiny", "tiny"]
@@ -37,7 +37,7 @@ def test_the_environment_names_plugins_too(tmp_path: Path, monkeypatch: pytest.M
 
 def test_plugin_py_comes_before_toolbox_py(tmp_path: Path) -> None:
     (tmp_path / "toolbox.py").write_text("raise NotImplementedError")
-    (tmp_path / "plugin.py").write_text(TINY.format("toolbox"))
+    (tmp_path / "plugin.py").write_text(TINY.format("toolboxes"))
     assert "tiny" in at(str(tmp_path)).toolboxes
 
 
@@ -76,7 +76,7 @@ def test_a_place_without_a_plugin(tmp_path: Path, name: str) -> None:
 
 def test_a_tenant_needs_a_name() -> None:
     with pytest.raises(AttributeError):
-        Registry().add_toolbox(object())
+        Registry().toolboxes.add(object())
 
 
 def test_what_is_added_for_later_is_loaded_when_it_is_asked_for(tmp_path: Path) -> None:

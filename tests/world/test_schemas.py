@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rig.world import rules
+from rig.world import patterns as expressions
 from rig.world.schemas import kind_of, schema_faults
 
 PLAIN: st.SearchStrategy[dict[str, Any]] = st.one_of(
@@ -122,7 +122,7 @@ def test_a_pattern_that_takes_for_ever_is_not_met() -> None:
 def test_many_texts_for_patterns_that_take_for_ever_do_not_take_longer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(rules, "_overdue", Counter())
+    monkeypatch.setattr(expressions, "_overdue", Counter())
     words = ("a", "aa", "aaa", "aaaa")
     patterns = [f"^({'|'.join(words[: number % 3 + 2])}|{number})+$" for number in range(30)]
     listed = {"type": "array", "items": {"allOf": [{"pattern": pattern} for pattern in patterns]}}

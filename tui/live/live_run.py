@@ -13,9 +13,9 @@ from rig.core.calls import StepPlace
 from rig.core.errors import RigError
 from rig.core.events import Event, PersonAsked, PieceGenerated, RunStarted, Where
 from rig.core.meters import available_cores
+from rig.plugins.lines.pace import Remaining, TimedProgress
 from rig.plugins.replay.player import Player
 from rig.running.control import Control
-from rig.show.progress import Progress, Remaining
 from tui.live.layout import Draft
 from tui.live.state import RunState, StoredBefore
 
@@ -104,7 +104,7 @@ class LiveRun:
         self.control = control
         self.ours = ours
         self.state = RunState()
-        self.progress = Progress(lambda: clock() - self._held_s)
+        self.progress = TimedProgress(lambda: clock() - self._held_s)
         self._now = clock
         self._looked = self._began = clock()
         self._held_s = 0.0

@@ -13,9 +13,9 @@ from rig.core import events
 from rig.core.calls import CallPlace, StepPlace
 from rig.core.events import ArmInfo, Event, Speed, Where
 from rig.core.metrics import UNDECLARED, Counts, Declaration
+from rig.plugins.lines.pace import Answered
 from rig.show import signs
 from rig.show.compare import evidence_line
-from rig.show.progress import Answered
 from rig.show.signs import Sign
 from rig.show.steps import Said, TurnHeading, ended
 from rig.show.story import Due, due_calls

@@ -156,6 +156,7 @@ _LIST = Section(
     "The list",
     _key("space", "mark", "mark", "mark it for comparing, or unmark it"),
     _key("c", "compare", "compare", "compare the arms of the marked runs, or of this one"),
+    _hidden("p", "compare(True)", "paths", "where the arms of the marked runs, or of this one, part"),
     _key("slash", "filter", "filter", "list only runs that contain these words", "/"),
     _key("escape", "end_filter", "list all", "list all runs again, and unmark them"),
     _hidden("down,j", "move(1)", "next", "next run"),

@@ -15,12 +15,12 @@ from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from rig.compare.groups import WAYS, WHAT, Groups, Share, groups_of
 from rig.core.errors import RigError
+from rig.plugins.groups.groups import WAYS, WHAT, Groups, Share, groups_of
+from rig.plugins.groups.text import MARKS, groups_text, mark
 from rig.plugins.rescore.adjudication import Adjudication, Unsettled
 from rig.plugins.rescore.question import QUESTION, question_text
 from rig.show.card import Card
-from rig.show.compare import MARKS, groups_text, mark
 from rig.show.signs import Glyph
 from rig.show.table import ends, short_names
 from rig.store import Runs

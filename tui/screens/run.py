@@ -12,9 +12,9 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 
-from rig.compare.groups import Groups
 from rig.core.events import ArmFinished, Notice, Where
 from rig.core.metrics import UNPLAYED
+from rig.plugins.groups.groups import Groups
 from rig.show import signs
 from rig.show.card import Card
 from rig.show.table import short_names

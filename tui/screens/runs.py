@@ -1,5 +1,6 @@
 """The stored runs: choose one to open, watch, resume, compare or delete."""
 
+import os
 import subprocess
 import sys
 import time
@@ -235,12 +236,13 @@ class RunsScreen(RigScreen[None]):
             self.app.copy_to_clipboard(self.run_list.run.id)
             self.notify(f"copied {inert_line(self.run_list.run.id)}", markup=False)
 
-    def action_compare(self) -> None:
+    def action_compare(self, is_of_paths: bool = False) -> None:
         if self.run_list.run is None:
             return
+        runs = self.run_list.marked or [self.run_list.run.id]
         try:
             process = self._process = CompareProcess(
-                self.store, self.run_list.marked or [self.run_list.run.id]
+                self.store, runs, self.size.width if is_of_paths else None
             )
         except RigError as error:
             self.say_fault(str(error))
@@ -322,13 +324,13 @@ def _plain(value: Json) -> str:
 
 
 class CompareProcess:
-    """A `rig compare` of these runs, across any settings, in progress.
+    """A `rig compare` of these runs, across any settings, in progress; with a width, of their paths.
 
     It runs in a separate process, as the statistics need seconds that the view and a run cannot spare.
     Raises RigError if it cannot be started.
     """
 
-    def __init__(self, store: Path, runs: Sequence[str]) -> None:
+    def __init__(self, store: Path, runs: Sequence[str], width: int | None = None) -> None:
         self.runs = tuple(runs)
         self._began = time.monotonic()
         command = [
@@ -337,6 +339,7 @@ class CompareProcess:
             "rig",
             "compare",
             "--full",
+            *(["--paths"] if width else []),
             "--across-settings",
             "--runs",
             str(store),
@@ -349,6 +352,7 @@ class CompareProcess:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 encoding="utf-8",
+                env={**os.environ, "COLUMNS": str(max((width or 0) - 2, 0))} if width else None,
             )
         except OSError as error:
             raise RigError(f"rig compare: {error}") from error

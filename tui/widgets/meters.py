@@ -9,8 +9,8 @@ from rich.cells import cell_len
 from rig.config.options import TABLE
 from rig.core.events import Speed
 from rig.core.metrics import UNPLAYED, Counts, Declaration
+from rig.plugins.lines.pace import NOT_EVALUATED, Remaining
 from rig.show.card import told_metrics
-from rig.show.progress import NOT_EVALUATED, Remaining
 from rig.show.signs import CURSOR, DASH
 from rig.show.table import short_names
 from rig.show.texts import UNKNOWN, clock_time, measured, mebibytes, percent, rate, unclear_texts

@@ -21,6 +21,7 @@ from rig.plugins.author.voices import (
     UnknownName,
 )
 from rig.plugins.documents.documents import DocumentPart
+from rig.plugins.matching.agreement import example_of
 
 _FARTHEST = 4_000
 """The most days from now that a slot can be."""
@@ -123,7 +124,7 @@ def _call(node: CallNode, stage: Stage) -> None:
     for name, rule in node.rules.items():
         try:
             ruled = replace(rule, of=scope.value(rule.of), options=scope.value(dict(rule.options)))
-            values[name] = ruled.example
+            values[name] = example_of(ruled)
         except (UnknownName, TypeError, LookupError) as error:
             raise node.part.fault(f"{name} needs an `example` that can be called with: {error}") from error
         node = node._replace(rules={**node.rules, name: ruled})

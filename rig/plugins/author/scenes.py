@@ -14,11 +14,12 @@ from typing import NamedTuple, TypeAlias
 from rig.core.budget import LARGEST_YAML
 from rig.core.calls import Json, JsonObject
 from rig.core.errors import RigError, did_you_mean
-from rig.core.files import files_below, size_text
+from rig.core.files import size_text
 from rig.plugins.author.cast import KINDS
 from rig.plugins.author.voices import FILTERS, LONGEST
 from rig.plugins.documents.documents import YAML_ENDINGS, DocumentPart, read
-from rig.world import rules
+from rig.plugins.documents.folders import files_below
+from rig.plugins.matching import agreement
 from rig.world.rules import Rule
 from rig.world.toolbox import Toolbox
 
@@ -321,7 +322,7 @@ def _call(part: DocumentPart, toolbox: Toolbox) -> CallNode:
         if declared and argument not in declared:
             raise value.fault(f"{name} has no argument {argument}{did_you_mean(argument, declared)}")
         try:
-            rule = rules.parse(value.value)
+            rule = agreement.parse(value.value)
         except RigError as error:
             raise value.fault(str(error)) from error
         ruled |= {} if rule is None else {argument: rule}

@@ -2,7 +2,6 @@
 
 import hashlib
 import re
-import sys
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import closing
@@ -13,15 +12,15 @@ import click
 
 from rig.cli.options import AS_JSON
 from rig.cli.output import ProgressLine, print_json, say
-from rig.cli.verbs import Verbs, argument, option, verb
+from rig.cli.verbs import Verbs, argument, members_of, option, verb
 from rig.core.calls import JsonObject
 from rig.core.errors import RigError, counted
-from rig.core.files import files_below, read_bytes, write
+from rig.core.files import read_bytes, write
+from rig.plugins.documents.folders import files_below
 from rig.plugins.rescore.verb import load_one
-from rig.show.texts import printable
 
 
-@verb(Verbs, invoke_without_command=True)
+@verb(Verbs, later=members_of("author"), invoke_without_command=True)
 def command(
     context: click.Context,
     *,
@@ -147,46 +146,3 @@ def new(
         file = output / f"{_name_of(declared.name)}.yaml"
         write(first_scene(declared), file, folders=True)
         say(f"wrote {file}")
-
-
-@command.verb()
-def review(
-    *,
-    folder: Path = argument("FOLDER"),
-    toolbox: str | None = option("The tools that the conversations call.", "NAME|DIR"),
-) -> None:
-    """Read the conversations of a suite, and keep, edit or drop each.
-
-    rig shows one after the other, with its calls, and waits for a key. An edit opens your editor ($EDITOR) on
-    what is said; the calls stay, and have to follow from the new words. A dropped conversation's file gets
-    another name. Each decision is kept at once; the same command goes on with what is left.
-    """
-    from rig.plugins.author.review import Review, lines_of, told
-    from rig.world.toolbox import find_toolbox
-
-    reading = Review(folder, find_toolbox(toolbox))
-    while reading.left:
-        name = reading.left[0]
-        source = reading.source(name)
-        say(f"\n{name}, {counted(len(reading.left), 'conversation')} left\n\n{told(source)}\n")
-        click.echo("k(eep), e(dit), d(rop), u(ndo), q(uit) > ", nl=False)
-        try:
-            key = (click.getchar() if sys.stdin.isatty() else sys.stdin.read(1)).lower()
-        except (KeyboardInterrupt, EOFError):
-            key = "q"
-        click.echo(printable(key))
-        if key in ("q", ""):
-            break
-        try:
-            if key == "k":
-                reading.keep(name)
-            elif key == "d":
-                reading.drop(name)
-            elif key == "u" and reading.undo() is None:
-                say("nothing was decided before this one")
-            elif key == "e" and (lines := click.edit(lines_of(source), extension=".yaml")) is not None:
-                reading.edit(name, lines)
-        except (RigError, OSError, UnicodeError, click.ClickException) as error:
-            say(str(error))
-    left = counted(len(reading.left), "conversation")
-    say(f"{folder}: {_counts(reading.counts) or 'nothing'}; {left} left")

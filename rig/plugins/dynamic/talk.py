@@ -77,6 +77,7 @@ End: TypeAlias = Literal[
 _ENDS: dict[ErrorKind, End] = {
     **dict.fromkeys(MACHINE, "assistant_failed"),
     ErrorKind.CALL_CAP: "call_limit",
+    ErrorKind.CALL_LOOP: "call_limit",
 }
 
 

@@ -18,8 +18,8 @@ from rig.core.calls import JsonObject
 from rig.core.errors import MACHINE, ErrorKind, RigError, counted, meant
 from rig.core.files import read_toml
 from rig.core.metrics import UNPLAYED, Metric, if_right
-from rig.show.compare import with_interval
 from rig.show.summary import contention_notes
+from rig.show.texts import with_interval
 from rig.stats import estimates
 from rig.store import Runs
 

@@ -12,7 +12,6 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 from rig import __version__
 from rig.core.calls import JsonObject, without_token
 from rig.core.errors import RigError
-from rig.core.events import Speed
 from rig.core.files import json_text
 from rig.core.metrics import UNPLAYED, Counts, Declaration, total
 from rig.core.models import Usage
@@ -208,7 +207,7 @@ def _sample(transcript: Transcript, model: str, run: str) -> JsonObject:
     }
 
 
-def _usage(parts: Iterable[Usage | Speed]) -> JsonObject:
+def _usage(parts: Iterable[Usage]) -> JsonObject:
     prompt = completion = cached = 0
     for part in parts:
         prompt += part.prompt_tokens

@@ -15,7 +15,8 @@ from rig.cli.verbs import argument, option, verb
 from rig.config.options import RunConfig
 from rig.core import registry
 from rig.core.errors import RigError, counted, meant
-from rig.core.files import filling, writing
+from rig.core.files import writing
+from rig.plugins.documents.folders import filling
 from rig.show.texts import out_of
 from rig.store import EXPORTED_VIEWS
 

@@ -6,6 +6,7 @@ from rig.core.registry import Registry, registered
 
 REQUIRES = (
     "documents",
+    "llama",
     "rescore",
     "solutions",
 )

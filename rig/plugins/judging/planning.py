@@ -15,6 +15,7 @@ from rig.plugins.judging.evaluators import Evaluator, find
 from rig.plugins.judging.method import NOBODY
 from rig.plugins.judging.questions import Question, variations
 from rig.plugins.judging.stored import judgements_of_run, read_votes
+from rig.plugins.llama.core.options import EngineOptions
 from rig.plugins.solutions.judgements import AnswerStatus, Judgement, ModelAnswers, judgements_of
 from rig.plugins.solutions.rules import SEED, Shape
 from rig.plugins.solutions.solution import Solution
@@ -166,7 +167,7 @@ def _config(request: JudgingRequest, method: str, evaluator: Evaluator, judged: 
 
 def _check_votes(evaluator: Evaluator, method: str, votes: int, config: RunConfig) -> None:
     """Raise RigError if votes would repeat the same question to a judge that always answers alike."""
-    if evaluator.kind == "rule" or all(own.llama.draws for own in engines_of(config).values()):
+    if evaluator.kind == "rule" or all(own.part(EngineOptions).draws for own in engines_of(config).values()):
         return
     if not can_judge(evaluator, method):
         what = "whether an answer solves a query" if method == PASS else "which of two answers is better"

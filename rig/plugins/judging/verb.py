@@ -168,7 +168,7 @@ def calibrate(
     from rig.plugins.judging.calibration import OURS, load_labels
     from rig.plugins.judging.evaluators import find
     from rig.plugins.judging.planning import VOTES, JudgingRequest, can_judge, plan_votes
-    from rig.show.compare import estimate
+    from rig.show.texts import estimate
 
     labelled = load_labels(labels or OURS, votes or VOTES[PASS], pair_votes or VOTES[WIN])
     how = find(evaluator)
@@ -278,7 +278,7 @@ _WIN = ("answers of", "against", "queries", "win", "tie", "lose", "win + tie/2",
 
 def _row(rates: PassRates | WinRates) -> list[str]:
     from rig.plugins.judging.stored import WinRates
-    from rig.show.compare import estimate
+    from rig.show.texts import estimate
 
     if isinstance(rates, WinRates):
         values = (rates.win, rates.tie, rates.lose, rates.win_half, rates.position_bias)

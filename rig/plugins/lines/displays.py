@@ -34,11 +34,11 @@ from rig.core.files import json_text
 from rig.core.metrics import UNDECLARED, Declaration
 from rig.core.models import CallMessage, Prediction, ReplyMessage
 from rig.core.tasks import Counted, numbered, turn_number
+from rig.plugins.lines.pace import NOT_EVALUATED, Answered, TimedProgress
 from rig.running.control import Control
 from rig.show import is_terminal
 from rig.show.base import T, handled, stopping
 from rig.show.compare import evidence_line
-from rig.show.progress import NOT_EVALUATED, Answered, Progress
 from rig.show.steps import ended
 from rig.show.texts import clock_time, measured, printable, rate, read_so_far, unclear_texts
 
@@ -153,7 +153,7 @@ class PlainDisplay:
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = monotonic) -> None:
         self._stream = stream
-        self._progress = Progress(clock)
+        self._progress = TimedProgress(clock)
         self._answered = Answered()
         self._started = events.RunStarted("", "", (), ())
         self._asking: Asking | None = None

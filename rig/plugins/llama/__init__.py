@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rig.core.errors import RigError
 from rig.core.models import Model, Notify
 from rig.core.registry import Registry
+from rig.plugins.llama.core.options import EngineOptions
 
 REQUIRES = ("documents",)
 
@@ -43,6 +44,7 @@ _FAMILIES = (
 
 def register(registry: Registry) -> None:
     """Offer rig's own answer formats, presets of families, and models as readers (`rig.core.registry`)."""
+    registry.add_options("llama", EngineOptions)
     registry.verbs.later(
         "models",
         "rig.plugins.llama.verbs.models:command",

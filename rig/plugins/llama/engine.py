@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from rig.core.calls import Json
-from rig.core.errors import ErrorKind, RigError
+from rig.core.errors import ErrorKind, Halted, RigError
 from rig.core.models import Memory, Model, Notify, OnPiece, OnRead, Piece, Prediction, Request, unheard
 from rig.core.paths import cache_directory
 from rig.plugins.llama.core.llama import Chunk, DecodeError, LlamaContext
@@ -306,7 +306,7 @@ class LlamaCppModel(Model):
             return
         except StopIteration:
             pass
-        except DecodeError as error:
+        except (DecodeError, Halted) as error:
             failure = error.kind, str(error)
         except tuple(_FAILURES) as error:
             failure = _FAILURES[type(error)], str(error)

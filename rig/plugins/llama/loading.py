@@ -6,8 +6,7 @@ from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from rig.config.engine import AUTO, EngineOptions, assignments
-from rig.config.options import engine_fingerprint
+from rig.config.engine import assignments
 from rig.core import registry
 from rig.core.calls import JsonObject
 from rig.core.errors import RigError
@@ -16,6 +15,7 @@ from rig.plugins.llama import grammar
 from rig.plugins.llama.core import llama
 from rig.plugins.llama.core.knobs import knobs_of
 from rig.plugins.llama.core.llama import LlamaModel
+from rig.plugins.llama.core.options import AUTO, EngineOptions, engine_fingerprint
 from rig.plugins.llama.core.settings import DEFAULT_CONTEXT, DEFAULT_THOUGHTS, EngineSettings, Sampling
 from rig.plugins.llama.core.template import ChatTemplate, TemplateError
 from rig.plugins.llama.core.tokenizer import Tokenizer

@@ -7,10 +7,11 @@ from functools import partial
 from pathlib import Path
 
 from rig.config.options import RunConfig
-from rig.config.schemes import ArmWeights, Loader, Scheme, Variant
+from rig.config.schemes import AGAIN, EXACT, ArmWeights, Loader, Scheme, Variant
 from rig.core.calls import JsonObject
 from rig.core.models import Request
 from rig.plugins import llama
+from rig.plugins.llama.core.options import AUTO, EngineOptions
 from rig.plugins.llama.core.settings import EngineSettings
 
 
@@ -36,10 +37,17 @@ class GgufFiles(Scheme):
     What reads files is imported when there is one, so that the oracle starts fast.
     """
 
-    sizes_context = True
-
     def check(self, config: RunConfig) -> None:
-        llama.check(EngineSettings.of(config.llama))
+        llama.check(EngineSettings.of(config.part(EngineOptions)))
+
+    def sizes_context(self, config: RunConfig) -> bool:
+        return config.part(EngineOptions).n_ctx == AUTO
+
+    def alike(self, config: RunConfig) -> dict[str, RunConfig]:
+        own = config.part(EngineOptions)
+        # With equal seeds samples would be equal, so the second has another.
+        seed = (own.seed + 1) % 2**32 if own.draws else own.seed
+        return {AGAIN: config.replace(seed=seed), EXACT: config.replace(exact=True, parallel=None)}
 
     def names(self) -> Sequence[str]:
         from rig.plugins.llama.files.registry import known_names
@@ -77,7 +85,9 @@ class GgufFiles(Scheme):
         resolved = resolve(text)
         inspect(resolved.path)
         loaders: dict[str, Loader] = {
-            label: partial(llama.load, resolved.path, EngineSettings.of(own.llama, prompts), resolved.base)
+            label: partial(
+                llama.load, resolved.path, EngineSettings.of(own.part(EngineOptions), prompts), resolved.base
+            )
             for label, own in settings.items()
         }
         return [

@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 
 from rig.core.calls import CallPlace, Difference, ExecutedCall, Json
 from rig.core.errors import RigError
+from rig.plugins.matching.agreement import NESTED
 from rig.plugins.matching.rules import Rules
-from rig.world.rules import NESTED, TrueCall
+from rig.world.rules import TrueCall
 from rig.world.spec import Text, Tool
 from rig.world.toolbox import Toolbox
 

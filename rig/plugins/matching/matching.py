@@ -11,7 +11,7 @@ from rig.core.calls import CallPlace, Difference, ExecutedCall, Json, Verdict
 from rig.core.errors import RigError
 from rig.plugins.matching import reasons
 from rig.plugins.matching.comparisons import Comparisons, Truths
-from rig.plugins.matching.rules import Rules, UpstreamRules
+from rig.plugins.matching.rules import Rules, UpstreamRules, rules_sha256
 from rig.scoring.answers import Answers
 from rig.scoring.similarity import Adjudicated, Exact, Similarity
 from rig.world.rules import is_optional
@@ -70,7 +70,7 @@ class Grader:
     def fingerprint(self) -> Mapping[str, Json]:
         """Everything that can change a score of the same predictions, as flat JSON values."""
         thresholds = {f"threshold_{kind.name}": value for kind, value in self.rules.thresholds.items()}
-        rules = self.toolbox.rules_sha256
+        rules = rules_sha256(self.toolbox)
         return {
             "grader_version": self.version,
             "grader": self.mode,

@@ -4,7 +4,7 @@ import reprlib
 from collections.abc import Sequence
 
 from rig.core.calls import Difference, Json
-from rig.world.rules import first_difference
+from rig.plugins.matching.agreement import first_difference
 
 MOST_DIFFERENCES = 3
 REPEATS = "repeats a call that was matched already"

@@ -1,5 +1,7 @@
 """The rules by which a predicted call matches a ground-truth call: ours, and ToolTalk's own."""
 
+import hashlib
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
@@ -7,12 +9,13 @@ from itertools import islice
 from rig.core import times
 from rig.core.calls import Difference, ExecutedCall, Json
 from rig.core.errors import RigError
+from rig.plugins.matching.agreement import NESTED, agrees, nested_texts
+from rig.plugins.matching.parts import Part
+from rig.plugins.matching.values import ABSENT, ANY, alike, both_nothing, typed, value_pairs
 from rig.scoring.similarity import Meaning, Similarity
-from rig.world.parts import Part
-from rig.world.rules import NESTED, Rule, TrueCall, nested_texts
+from rig.world.rules import Rule, TrueCall
 from rig.world.spec import FREE_TEXT, Equality, Response, Text, Tool
 from rig.world.toolbox import Toolbox
-from rig.world.values import ABSENT, ANY, alike, both_nothing, typed, value_pairs
 
 
 class Rules:
@@ -162,7 +165,7 @@ class Rules:
         part = Part(tool.parameters, tool.parameters).member(name)
         for expected, got in self._values(name, tool, predicted, truth):
             if isinstance(how, Rule):
-                if how.agrees(expected, got, ANY if self.toolbox.ignores_extras else part):
+                if agrees(how, expected, got, ANY if self.toolbox.ignores_extras else part):
                     return True
                 continue
             with suppress(TypeError, ValueError):
@@ -309,3 +312,14 @@ def _ids(tool: Tool, response: Json) -> set[str]:
         raise ValueError(f"{tool.name} is matched by ids, but does not say where they are")
     records, key = tool.match.ids
     return {str(record[key]) for record in response[records]}
+
+
+def rules_sha256(toolbox: Toolbox) -> str:
+    """Return a hash of the rules that compare arguments of a toolbox's tools; empty if there are none."""
+    rules = {
+        f"{tool.name}.{name}": rule.as_json()
+        for tool in toolbox.tools.values()
+        for name, rule in tool.match.arguments.items()
+        if isinstance(rule, Rule)
+    }
+    return hashlib.sha256(json.dumps(rules, sort_keys=True).encode()).hexdigest() if rules else ""

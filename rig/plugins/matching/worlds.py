@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from rig.core.calls import ByName, Json, JsonObject, StepPlace
 from rig.core.databases import in_memory
-from rig.world.rules import equal
+from rig.world.schemas import equal
 from rig.world.toolbox import Simulator
 from rig.world.world import RECORDED_CALLS, SERVER_TABLES, Snapshot, Tables, decode, stored_lists, value_of
 

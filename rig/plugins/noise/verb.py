@@ -12,7 +12,8 @@ from rig.cli.output import print_json, say
 from rig.cli.run import Playing, exit_code, show_run
 from rig.cli.verbs import argument, option, verb
 from rig.core.errors import RigError
-from rig.show.table import Row
+from rig.show.table import Row, columns
+from rig.show.texts import estimate
 
 if TYPE_CHECKING:
     from rig.compare.noise import Noise
@@ -78,8 +79,6 @@ def command(
 
 
 def _noise_text(stored: StoredRun, noises: list[Noise], alpha: float) -> str:
-    from rig.show.compare import estimate, table
-
     shares = {
         "predictions with another text": [noise.steps for noise in noises],
         "calls judged otherwise": [noise.calls for noise in noises],
@@ -94,7 +93,7 @@ def _noise_text(stored: StoredRun, noises: list[Noise], alpha: float) -> str:
         f"noise of {noises[0].arms[0]}, run {stored.id}",
         f"what differs from it, in brackets {100 * (1 - alpha):g}% intervals over conversations",
         *(f"{noise.arms[1]} differs in {', '.join(noise.settings) or 'no setting'}" for noise in noises),
-        f"\n{table('', [noise.arms[1] for noise in noises], rows)}\n",
+        *("", *columns([Row("", [noise.arms[1] for noise in noises]), *rows]), ""),
         f"rig compare RUN --noise {stored.id} shows the first column beside a comparison",
     ]
     return "\n".join(lines)

@@ -2,7 +2,7 @@
 
 from rig.core.registry import Registry
 
-REQUIRES = ("documents",)
+REQUIRES = ("documents", "matching")
 
 
 def register(registry: Registry) -> None:

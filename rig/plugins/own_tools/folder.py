@@ -16,17 +16,18 @@ from rig.config.schemes import LIVE, ServerUse, scheme_of_folder
 from rig.core.budget import parse_json
 from rig.core.calls import Json, JsonObject
 from rig.core.errors import RigError
-from rig.core.files import files_below, read_bytes
+from rig.core.files import read_bytes
 from rig.core.paths import real
+from rig.plugins.documents.folders import files_below
+from rig.plugins.matching import agreement
+from rig.plugins.matching.parts import Part
+from rig.plugins.matching.values import value_pairs
 from rig.plugins.own_tools.code import loaded
 from rig.plugins.own_tools.functions import tool_of
 from rig.plugins.own_tools.listing import UNSAID, Listing, ToolDeclaration, read_listing
-from rig.world import rules
-from rig.world.parts import Part
 from rig.world.rules import Rule, TrueCall
 from rig.world.spec import FREE_TEXT, Tool, ToolError, ToolFunction
 from rig.world.toolbox import Toolbox, ToolFolders
-from rig.world.values import value_pairs
 from rig.world.world import RECORDED_CALLS, World
 
 DONE: Mapping[str, Json] = {"status": "ok"}
@@ -114,12 +115,12 @@ def _fitting(declared: ToolDeclaration, world: World, arguments: JsonObject) -> 
 
 def _fits(declared: ToolDeclaration, true: JsonObject, arguments: JsonObject) -> bool:
     """Return whether a call agrees with this true one in all but free texts, which are not judged here."""
-    expected, ruled = true["arguments"], {name: rules.parse(rule) for name, rule in true["match"].items()}
+    expected, ruled = true["arguments"], {name: agreement.parse(rule) for name, rule in true["match"].items()}
     for name in {**expected, **ruled}:
         rule = ruled.get(name) or declared.match.get(name) or Rule("exact")
         both = value_pairs(declared.parameters, name, expected, arguments)
         part = Part(declared.parameters, declared.parameters).member(name)
-        if not rule.is_text and not any(rule.agrees(*values, part) for values in both):
+        if not rule.is_text and not any(agreement.agrees(rule, *values, part) for values in both):
             return False
     return True
 

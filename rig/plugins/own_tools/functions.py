@@ -19,10 +19,10 @@ from rig.core.budget import parse_json
 from rig.core.calls import Json, JsonObject
 from rig.core.errors import RigError
 from rig.plugins.documents.documents import DocumentPart
+from rig.plugins.matching.agreement import simple
 from rig.plugins.own_tools.code import LIMIT_S, Overdue, in_time, place_of
 from rig.plugins.own_tools.listing import LOOKUPS, ToolDeclaration, matching
 from rig.plugins.own_tools.parameters import ParameterReader
-from rig.world.rules import simple
 from rig.world.schemas import without_keys
 from rig.world.spec import Stuck, Tool, ToolError, ToolFunction, described, quoted, without_none
 from rig.world.world import World

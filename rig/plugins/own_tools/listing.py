@@ -15,9 +15,10 @@ from rig.core.calls import Json, JsonObject
 from rig.core.errors import RigError
 from rig.core.files import write
 from rig.plugins.documents.documents import DocumentPart, read
+from rig.plugins.matching.agreement import simple
+from rig.plugins.matching.parts import Part
 from rig.plugins.own_tools.parameters import MOST_IN_FILE, ParameterReader
-from rig.world.parts import Part
-from rig.world.rules import Rule, simple
+from rig.world.rules import Rule
 from rig.world.spec import FREE_TEXT, NAME_REGEX, Match, Response, Tool
 
 NAME = re.compile(NAME_REGEX)

@@ -19,7 +19,7 @@ from rig.core.errors import RigError
 from rig.plugins.documents.documents import DocumentPart
 from rig.plugins.own_tools import vocabulary
 from rig.plugins.own_tools.vocabulary import ANNOTATIONS, BY_TYPE, DOCUMENTATION, HIGHEST, LOWEST, OF_ANY_TYPE
-from rig.world.rules import fault_of, size_of
+from rig.world.patterns import fault_of, size_of
 from rig.world.schemas import as_python
 
 DEEPEST = 40

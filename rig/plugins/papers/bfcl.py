@@ -7,7 +7,6 @@ from typing import Any
 
 from rig.core.calls import Call, ExecutedCall, Outcome
 from rig.core.errors import RigError
-from rig.core.files import files_below
 from rig.core.models import Prediction
 from rig.core.tasks import PlayedTurn, Step
 from rig.plugins.bfcl.answers import Undecodable, decode, output_of
@@ -15,6 +14,7 @@ from rig.plugins.bfcl.checker import is_calls
 from rig.plugins.bfcl.data import FORMAT_SENSITIVITY, BfclSettings, lines
 from rig.plugins.bfcl.forms import FORMS
 from rig.plugins.bfcl.method import text_of
+from rig.plugins.documents.folders import files_below
 from rig.plugins.papers.paper import Paper
 
 

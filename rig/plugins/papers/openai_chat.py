@@ -12,7 +12,7 @@ import regex
 from rig.core.budget import PLAIN
 from rig.core.calls import Json, JsonObject
 from rig.core.errors import RigError
-from rig.core.files import filling, write
+from rig.core.files import write
 from rig.plugins.documents.documents import (
     DocumentPart,
     Foreign,
@@ -23,6 +23,7 @@ from rig.plugins.documents.documents import (
     read,
     to_yaml,
 )
+from rig.plugins.documents.folders import filling
 from rig.plugins.own_tools.listing import listing_of
 from rig.plugins.papers.paper import Converted, Paper
 from rig.plugins.tooltalk.written import read_written

@@ -5,16 +5,21 @@ from dataclasses import dataclass
 from statistics import fmean, median
 from typing import NamedTuple
 
+import numpy as np
+
 from rig.compare.arms import ComparisonOptions, choose
 from rig.compare.compare import compare_chosen
 from rig.compare.findings import ArmResult
 from rig.compare.recommendation import suites_of
 from rig.core.calls import ByName
 from rig.core.errors import RigError, counted
+from rig.core.metrics import POWER
 from rig.stats.power import Spread
 from rig.stats.repeats import MOST_REPEATS
 from rig.store import Runs
 
+MOST = 100_000
+"""The most conversations that a plan may have."""
 _FEWEST = 10
 """The fewest conversations in common with an earlier run that shows how many flip."""
 
@@ -62,6 +67,24 @@ class VerdictPlan(ByName):
         return self.detectable is not None and self.detectable <= self.loss
 
 
+def conversations_needed(
+    spread: Spread, loss: float, alpha: float, repeats: int = 1, power: float = POWER
+) -> int | None:
+    """Return how many conversations it takes to find such a loss; None if more than `MOST`."""
+    if spread.flips + loss > 1:
+        return None
+    low, high = 1, 2
+    while spread.power(high, loss, alpha, repeats) < power:
+        low, high = high, 2 * high
+        if low > MOST:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        enough = spread.power(middle, loss, alpha, repeats) >= power
+        low, high = (low, middle) if enough else (middle, high)
+    return high if high <= MOST else None
+
+
 def plan_verdict(
     method: str,
     conversations: int,
@@ -85,7 +108,7 @@ def plan_verdict(
         for count in range(repeats, most + 1)
         if spread.power(conversations, loss, level, count) >= power
     )
-    needed = spread.conversations(loss, level, repeats, power)
+    needed = conversations_needed(spread, loss, level, repeats, power)
     suites = (PlannedSuite(*suite) for suite in suites_of(method))
     larger = [suite for suite in suites if needed and suite.conversations >= needed > conversations]
     return VerdictPlan(
@@ -151,4 +174,17 @@ def _between(baseline: ArmResult, arm: ArmResult) -> Spread | None:
     before = {result.conversation: result for result in baseline.conversations}
     both = [(one, result) for result in arm.conversations if (one := before.get(result.conversation))]
     sides = ([(result.successes, result.repeats) for result in side] for side in zip(*both, strict=True))
-    return Spread.of(*sides) if both else None
+    return spread_of(*sides) if both else None
+
+
+def spread_of(before: Sequence[tuple[int, int]], after: Sequence[tuple[int, int]]) -> Spread:
+    """Estimate the spread from two arms' pairs of successes and repeats, one pair for each conversation.
+
+    Both estimates are unbiased; conversations that were played once say nothing about `within`.
+    """
+    right, repeats = np.array([before, after], dtype=np.float64).transpose(2, 0, 1)
+    shares = right / repeats
+    flips = float((shares[0] * (1 - shares[1]) + shares[1] * (1 - shares[0])).mean())
+    often = repeats > 1
+    variances = (shares * (1 - shares))[often] * repeats[often] / (repeats[often] - 1)
+    return Spread(flips, min(float(variances.mean()) if variances.size else 0.0, flips / 2))

@@ -97,7 +97,7 @@ def command(
         each_s = max(seconds / len(todo.arms), min(seconds, _SHORTEST_S))
         if seconds:
             say(f"playing {counted(len(todo.arms), 'arm')} for {each_s:g} s each …", err=True)
-        paces = try_out(todo, each_s, chosen.llama.seed) if seconds else []
+        paces = try_out(todo, each_s, *chosen.values("seed")) if seconds else []
     times = _times(todo, verdict, paces)
     if as_json:
         print_json({**verdict.as_json(), "times": times, "paces": [pace.as_json() for pace in paces]})
@@ -143,7 +143,7 @@ def _times(todo: Plan, verdict: VerdictPlan, paces: Sequence[ArmPace]) -> JsonOb
 
 def _facts(verdict: VerdictPlan, times: JsonObject, paces: Sequence[ArmPace]) -> dict[str, str]:
     """Return the plan in words, by title."""
-    from rig.stats.power import MOST
+    from rig.plugins.plan.planned import MOST
 
     loss, often = counted(100 * verdict.loss, "point"), f"in {100 * verdict.power:g}% of cases"
     at_hand = counted(verdict.conversations, "conversation")

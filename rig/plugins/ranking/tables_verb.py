@@ -18,8 +18,6 @@ def of_run(*, run: str, conversation: str | None, runs: Path, as_json: bool, **o
     """Print the tables of a run."""
     if conversation is not None:
         raise RigError("--tables shows a whole run; leave out the conversation")
-    if others["by"] is not None:
-        raise RigError("--by shows a whole run; leave out --tables and the conversation")
     with Runs.open(runs, others["graded_by"]) as stored:
         run = stored.get(run).id
         _print(stored, [run], {"run": run}, as_json=as_json)

@@ -42,7 +42,7 @@ def rank(
     from rig.compare.leaks import leak_text
     from rig.plugins.judging import toolbench_paper
     from rig.plugins.ranking import leaderboard
-    from rig.show.compare import with_interval
+    from rig.show.texts import with_interval
     from rig.store import Runs
 
     if file is not None:

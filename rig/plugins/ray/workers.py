@@ -7,8 +7,19 @@ from typing import Any
 
 from rig.config.schemes import Loader, Scheme
 from rig.core.calls import Json
-from rig.core.errors import RigError, counted
-from rig.core.models import Model, Notify, OnPiece, OnRead, PendingStep, Prediction, Request, unheard
+from rig.core.errors import Halted, RigError, counted
+from rig.core.models import (
+    Model,
+    Notify,
+    OnPiece,
+    OnRead,
+    PendingStep,
+    Piece,
+    Prediction,
+    Request,
+    halted_step,
+    unheard,
+)
 from rig.plugins.ray import on_ray
 from rig.plugins.ray.on_ray import RayCluster, WorkerLost
 
@@ -35,12 +46,24 @@ RAY = Ray()
 
 @dataclass(slots=True)
 class _Worker:
-    """An actor: its steps `under_way` by its own slots, those `waiting` for each, and its current `call`."""
+    """An actor: its steps `under_way` by its own slots, those `waiting` for each, and its current `call`.
+
+    Steps that a listener ended are `halted`: the actor goes on with them, but what comes is not the answer.
+    """
 
     actor: Any
     waiting: dict[int, deque[PendingStep]] = field(default_factory=lambda: defaultdict(deque))
     under_way: dict[int, PendingStep] = field(default_factory=dict)
     call: Any = None
+    halted: dict[int, Prediction] = field(default_factory=dict)
+
+    def hear(self, own: int, piece: Piece) -> None:
+        """Pass on text of a step."""
+        try:
+            if own not in self.halted:
+                self.under_way[own].on_piece(piece)
+        except Halted as halted:
+            self.halted[own] = halted_step(halted)
 
 
 class Workers(Model):
@@ -109,11 +132,14 @@ class Workers(Model):
         worker.call = None
         try:
             for own, piece in pieces:
-                worker.under_way[own].on_piece(piece)
+                worker.hear(own, piece)
         except BaseException:
             self.close()  # what actors still make of their steps is not listened to
             raise
-        predictions = [(worker.under_way.pop(own).slot, prediction) for own, prediction in finished]
+        predictions = [
+            (worker.under_way.pop(own).slot, worker.halted.pop(own, prediction))
+            for own, prediction in finished
+        ]
         self._send(worker)
         return predictions
 

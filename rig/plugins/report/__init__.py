@@ -4,10 +4,12 @@ from rig.core.registry import Registry
 
 REQUIRES = (
     "documents",
+    "groups",
     "llama",
     "papers",
     "ranking",
     "similarity",
+    "statistics",
 )
 
 

@@ -9,10 +9,10 @@ from typing import Literal, NamedTuple, get_args
 from rig.compare.arms import ComparisonOptions, choose
 from rig.compare.compare import compare_chosen
 from rig.compare.findings import Comparison, ConversationResult
-from rig.compare.groups import WAYS, Groups, groups
 from rig.compare.noise import Noise
 from rig.core.calls import JsonObject
 from rig.core.metrics import UNPLAYED, Declaration
+from rig.plugins.groups.groups import WAYS, Groups, groups
 from rig.plugins.papers.grids import Table
 from rig.plugins.ranking.tables import published
 from rig.show import signs, steps

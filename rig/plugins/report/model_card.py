@@ -25,10 +25,10 @@ from rig.plugins.report import plots
 from rig.plugins.report.card_check import DIGEST, FORMAT, OF_METRIC, VERSION, digest_of, tasks_digest
 from rig.plugins.report.page import asset, environment
 from rig.running.command import command, models_of
-from rig.show.compare import estimate, sparkline, titled, with_interval
+from rig.show.compare import sparkline, titled
 from rig.show.summary import contention_notes
 from rig.show.table import inert, markdown
-from rig.show.texts import file_size, printable, rate
+from rig.show.texts import estimate, file_size, printable, rate, with_interval
 from rig.stats import Estimate
 from rig.store import Runs, StoredRun
 
@@ -100,7 +100,7 @@ def _card(runs: Runs, run: StoredRun, arm: ArmResult, comparison: Comparison) ->
         "curves": [
             {"title": titled(curve), "text": curve.text, "points": curve.points}
             for curve in comparison.curves
-            if arm.label in [level.arm for level in curve.levels]
+            if arm.label in curve.labels
         ],
         "limits": [limit.text for limit in arm.limits if limit.cut],
         "errors": dict(arm.errors),

@@ -15,19 +15,20 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from rig.compare.findings import ArmPair, Comparison, Flip
-from rig.compare.groups import WHAT, Share
 from rig.compare.recommendation import file_bytes
 from rig.core.errors import counted
 from rig.core.metrics import UNPLAYED
+from rig.plugins.groups.groups import WHAT, Share
 from rig.plugins.ranking.tables import cell_text
 from rig.plugins.report import plots
 from rig.plugins.report.material import Material, conversation_views
-from rig.show import compare, signs
+from rig.plugins.statistics.rows import difference_rows, flips_with_turns, heading, how_often, quality_rows
+from rig.show import signs
 from rig.show.card import decision, difference_span, entries_of, short_labels, verdict_span
-from rig.show.compare import estimate, flips_with_turns, how_often, titled
+from rig.show.compare import notes, titled
 from rig.show.summary import contention_notes, cost_rows
 from rig.show.table import short_names
-from rig.show.texts import file_size, printable
+from rig.show.texts import estimate, file_size, printable
 
 LARGEST = 1_000_000
 """The bytes that a page should not exceed; transcripts are packed and texts of models cut until it fits."""
@@ -88,16 +89,16 @@ def _fixed(material: Material) -> dict[str, Any]:
         # Where results chose what was played, wins and losses are no fair count.
         "fair": not any(UNPLAYED in arm.counts for arm in comparison.arms),
         "blocks": _blocks,
-        "heading": compare.heading(comparison),
-        "notes": compare.notes(comparison, origins=False),
-        "quality": compare.quality_rows(comparison),
+        "heading": heading(comparison),
+        "notes": notes(comparison, origins=False),
+        "quality": quality_rows(comparison),
         "costs": cost_rows(comparison.arms),
         "tables": [(table, [list(map(cell_text, row)) for row in table.cells]) for table in material.tables],
         "groups": [(group, [_heat(shares) for _, shares in group.rows]) for group in material.groups],
         "what": WHAT,
         "counted": counted,
         "cited": list(dict.fromkeys(filter(None, (table.cited for table in material.tables)))),
-        "differences": compare.difference_rows(comparison) if comparison.pairs else [],
+        "differences": difference_rows(comparison) if comparison.pairs else [],
         "pairs": [
             (letter, pair, _flips(pair, numbers))
             for letter, pair in zip(letters[1:], comparison.pairs, strict=True)

@@ -218,7 +218,7 @@ def differences(comparison: Comparison, letters: Sequence[str]) -> str:
 
 
 def curve(title: str, points: Sequence[JsonObject]) -> str:
-    """Plot success over levels (`rig.compare.curves.Curve.points`)."""
+    """Plot success over levels (`rig.compare.trends.Trend.points`)."""
     with axes(_WIDTH / 2, 2.0) as (figure, plot):
         for place, point in enumerate(points):
             if point["low"] is not None:
@@ -258,9 +258,16 @@ def trade_off(comparison: Comparison, cost: str, letters: Sequence[str]) -> str 
     if len(points) < 2:
         return None
     with axes(_WIDTH / 2, 2.6) as (figure, plot):
+        sign = 1 if cost == SPEED else -1
+        better = 1 if metric.better == "higher" else -1
         for place, at, (value, *ends) in points:
+            own = sign * at, better * value
+            others = [(sign * x, better * y) for _, x, (y, *_) in points]
+            is_dominated = any(x >= own[0] and y >= own[1] and (x, y) != own for x, y in others)
             plot.plot([at, at], ends, color=arm_colour(place), linewidth=1.2, alpha=0.6)
-            plot.plot([at], [value], "o", color=arm_colour(place), markersize=6)
+            # Something else is as good and costs no more: the point is hollow.
+            inside = "none" if is_dominated else arm_colour(place)
+            plot.plot([at], [value], "o", color=arm_colour(place), markersize=6, markerfacecolor=inside)
         _axis(metric, plot.set_ylim, plot.set_yticks)
         plot.margins(y=0.2)
         widest = 1.15 * max(at for _, at, _ in points) or 1.0

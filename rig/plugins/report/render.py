@@ -4,15 +4,17 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from rig.compare.findings import ArmPair
-from rig.compare.groups import WHAT
 from rig.core.calls import JsonObject
-from rig.core.files import csv_line, json_text
+from rig.core.files import json_text
 from rig.core.metrics import TASKS
+from rig.plugins.documents.folders import csv_line
+from rig.plugins.groups.groups import WHAT
 from rig.plugins.ranking.tables import tables_markdown
 from rig.plugins.report.material import FORMATS, Format, Material, gather
 from rig.plugins.report.page import page
-from rig.show import compare, table
-from rig.show.compare import curve_line, flips_with_turns, how_often
+from rig.plugins.statistics.rows import difference_rows, flips_with_turns, heading, how_often, quality_rows
+from rig.show import table
+from rig.show.compare import curve_line, notes
 from rig.show.summary import cost_rows
 from rig.show.table import Row, inert, one_line
 from rig.show.texts import cut_json
@@ -30,17 +32,17 @@ def markdown(material: Material) -> str:
     """Return verdicts, flips and numbers as Markdown, without transcripts. Markup in names is escaped."""
     comparison = material.comparison
     names = [arm.label for arm in comparison.arms]
-    opening = [*compare.heading(comparison), *compare.notes(comparison)]
+    opening = [*heading(comparison), *notes(comparison)]
     decision = [f"**{inert(recommended.text())}.**"] if (recommended := comparison.recommendation) else []
     parts = ["# Report", *decision, "\n".join(f"- {inert(line)}" for line in opening)]
     if comparison.pairs:
         parts.append("## Verdicts")
         parts.append("\n".join(f"- **{inert(pair.arm)}**: {pair.verdict.text}." for pair in comparison.pairs))
-        differences = compare.difference_rows(comparison)
+        differences = difference_rows(comparison)
         parts.append(_table("points more or less", [pair.arm for pair in comparison.pairs], differences))
     if comparison.curves:
         parts += ["## Curves", "\n".join(f"- {inert(curve_line(curve))}" for curve in comparison.curves)]
-    parts += ["## Quality", _table("", names, compare.quality_rows(comparison))]
+    parts += ["## Quality", _table("", names, quality_rows(comparison))]
     parts += ["## Cost", _table("", names, cost_rows(comparison.arms))]
     if material.tables:
         parts += ["## Tables of the paper", tables_markdown(material.tables)]

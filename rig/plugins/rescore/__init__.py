@@ -3,6 +3,7 @@
 from rig.core.registry import Registry
 
 REQUIRES = (
+    "documents",
     "llama",
     "matching",
     "papers",

@@ -10,7 +10,8 @@ from typing import Any, Literal
 
 from rig.core.budget import parse_json
 from rig.core.errors import RigError
-from rig.core.files import csv_line, json_text, writing
+from rig.core.files import json_text, writing
+from rig.plugins.documents.folders import csv_line
 from rig.store import Runs, StoredRun
 
 FlatFormat = Literal["csv", "jsonl", "parquet"]

@@ -6,8 +6,8 @@ from typing import Any
 from rig import methods
 from rig.config.options import RunConfig
 from rig.core.errors import RigError
-from rig.core.files import files_below
 from rig.methods.base import Method, Setup
+from rig.plugins.documents.folders import files_below
 from rig.running.planning import files_named, first_values, stored_config
 from rig.running.stored_settings import require_files_named
 from rig.store import StoredRun

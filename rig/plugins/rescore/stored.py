@@ -12,10 +12,11 @@ from rig.config.options import RunConfig
 from rig.core.calls import CallPlace, JsonObject
 from rig.core.errors import RigError
 from rig.core.events import Where
-from rig.core.files import filling, write, writing
+from rig.core.files import write, writing
 from rig.core.metrics import Declaration, Score
 from rig.core.tasks import PlayedTurn, Task, numbered
 from rig.methods.base import Method, Setup
+from rig.plugins.documents.folders import filling
 from rig.plugins.papers import paper
 from rig.plugins.papers.paper import RecordedRun
 from rig.plugins.rescore.setups import folders_of

@@ -409,7 +409,7 @@ def show_effects(
     arms: tuple[str, ...],
     graded_by: str,
     as_json: bool,
-    **others: object,
+    **_: object,
 ) -> None:
     """Show a conversation with what each call changed in the world."""
     from rig.cli.runs import print_conversation
@@ -418,8 +418,6 @@ def show_effects(
 
     if conversation is None:
         raise RigError("--diff needs a conversation; name it after the run")
-    if others["by"] is not None:
-        raise RigError("--by shows a whole run; leave out --diff and the conversation")
     with Runs.open(runs, graded_by) as stored:
         found = stored.get(run)
         print_conversation(stored, found, conversation, arms, as_json=as_json, notes_on=notes_on)

@@ -19,6 +19,7 @@ from rig.core.calls import JsonObject
 from rig.core.errors import RigError, counted
 from rig.core.files import json_text, write
 from rig.core.tasks import Part, Task, select
+from rig.plugins.llama.core.options import EngineOptions
 from rig.show.table import Row, columns
 from rig.show.texts import UNKNOWN, clock_time, percent, with_interval
 
@@ -151,7 +152,7 @@ def corpus_of(options: JsonObject, text: Path | None) -> Corpus:
     chosen = RunConfig.of(**options)
     adapters = adapters_of(chosen.lora)
     resolved = [arm for name in chosen.models for arm in resolve(name).with_adapters(adapters)]
-    engine = EngineSettings.of(chosen.llama)
+    engine = EngineSettings.of(chosen.part(EngineOptions))
     engine = replace(engine, n_ctx=options.get("n_ctx"))
     return Corpus(tuple(resolved), engine, text, limit=options.get("limit"))
 
@@ -235,7 +236,7 @@ def screening_of(config: RunConfig, method: Method, tasks: list[Task]) -> Screen
     values = first_values(config, method)
     if "similarity" in values:
         values["similarity"] = "exact"  # nothing is scored, so nobody has to judge free text
-    engine = EngineSettings.of(config.llama)
+    engine = EngineSettings.of(config.part(EngineOptions))
     return Screening(tuple(models), method, tuple(tasks), method.ready(values), settings, engine)
 
 

@@ -11,12 +11,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from rig.config.engine import OWN_TEMPLATE, LeakedCalls, ThinkingArm, assignments
+from rig.config.engine import LeakedCalls, ThinkingArm, assignments
 from rig.config.options import told_by
 from rig.core.calls import JsonObject
 from rig.core.errors import RigError
 from rig.core.paths import REGISTRY
 from rig.plugins.documents.documents import parsed
+from rig.plugins.llama.core.options import OWN_TEMPLATE
 from rig.plugins.llama.core.settings import Sampling, kv_types
 from rig.plugins.llama.files.registry import entry_of, load_registry, template_of
 from rig.store import StoredArm, StoredRun

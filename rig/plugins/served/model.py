@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from rig.config.engine import CHOICES, assignments
 from rig.core.calls import Json, JsonObject
-from rig.core.errors import SERVER, ErrorKind, RigError, counted
+from rig.core.errors import SERVER, ErrorKind, Halted, RigError, counted
 from rig.core.models import (
     Model,
     Notify,
@@ -22,6 +22,7 @@ from rig.core.models import (
     Prediction,
     Request,
     Usage,
+    halted_step,
     unheard,
 )
 from rig.core.registry import registered
@@ -49,6 +50,11 @@ _BODY_PER_TOKEN = 4096
 _RETRIED = (ErrorKind.CONNECTION, ErrorKind.HTTP_STATUS)
 _PLAIN = "{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}"
 """The template used if the server does not show one: tool results become the user's words."""
+
+
+class _Abandoned(Exception):
+    """Nobody waits for this step any more."""
+
 
 Happening: TypeAlias = Piece | Prediction | str | BaseException
 
@@ -277,7 +283,11 @@ class ServedModel(Model):
         self, job: PendingStep, happening: Happening, finished: list[tuple[int, Prediction]]
     ) -> None:
         if isinstance(happening, Piece):
-            job.on_piece(happening)
+            try:
+                job.on_piece(happening)
+            except Halted as halted:
+                del self._jobs[job.slot]
+                finished.append((job.slot, halted_step(halted)))
         elif isinstance(happening, str):
             self._notify(f"{self.name}: {happening}")
         elif isinstance(happening, BaseException):
@@ -297,14 +307,18 @@ class ServedModel(Model):
         """Request a step and queue everything that happens. Runs in a thread."""
 
         def tell(happening: Happening) -> None:
+            if self._jobs.get(job.slot) is not job:
+                raise _Abandoned  # which closes the connection
             self._happenings.put((job, happening))
 
         try:
             if job.request.key.step == 0 and monotonic() - self._checked > CHECK_S:
                 self._check()
             tell(self._answered(job.request, tell))
+        except _Abandoned:
+            return
         except BaseException as error:  # raised where the steps are taken on
-            tell(error)
+            self._happenings.put((job, error))
 
     def _answered(self, request: Request, tell: Any) -> Prediction:
         for trial in range(1, TRIES + 1):

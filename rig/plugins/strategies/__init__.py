@@ -9,6 +9,15 @@ def register(registry: Registry) -> None:
     registry.add_options("Strategies", Strategies)
     registry.strategies.later("sweep", "rig.plugins.strategies.sweep:SWEEP")
     registry.strategies.later("until", "rig.plugins.strategies.until:UNTIL")
+    registry.evidence.later("until", "rig.plugins.strategies.early:bounds_on")
+    registry.trends.later("curves", "rig.plugins.strategies.curves:curves")
+    registry.trends.later("spreads", "rig.plugins.strategies.curves:spreads")
+    registry.views.later(
+        "compare --curve",
+        "rig.plugins.strategies.curve_verb:curve",
+        help="Say instead where success breaks over the levels of an option, as in --sweep: success level by"
+        " level, and a sentence for each file, which hold however often you look.",
+    )
     looks = "rig.plugins.strategies.looks_verb:sequential"
     registry.views.later(
         "compare --sequential",

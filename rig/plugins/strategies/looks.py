@@ -1,7 +1,7 @@
 """Sequential comparison: arms beside a baseline, which may be looked at after every conversation."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from rig.compare.arms import (
     ComparisonOptions,
@@ -12,12 +12,12 @@ from rig.compare.arms import (
     without_unfinished,
 )
 from rig.compare.compare import failed_by_machine, unequally_cut
-from rig.compare.early import SequentialArm, evidence_on
-from rig.compare.recommendation import file_bytes, recommend_early
-from rig.compare.verdict import Recommendation
+from rig.compare.recommendation import NOTHING_TO_LOSE, file_bytes, smallest_passing
+from rig.compare.verdict import Decision, Recommendation, RecommendationKind, points
 from rig.core.calls import ByName
 from rig.core.errors import RigError
 from rig.core.metrics import total
+from rig.plugins.strategies.early import SequentialArm, evidence_on
 from rig.store import GraderInfo, Runs
 
 
@@ -106,3 +106,32 @@ def _doubts(baseline: ScoredArm, others: Sequence[ScoredArm], alpha: float) -> I
             for side in (baseline, arm)
         ]
         yield from unequally_cut(sides, alpha)
+
+
+def recommend_early(
+    sizes: Mapping[str, int],
+    baseline: str,
+    decisions: Mapping[str, Decision],
+    loss: float,
+    among: Mapping[str, str],
+    lossless: Container[str] = (),
+) -> Recommendation | None:
+    """Recommend by sequential tests of `loss`, which may be repeated before everything has been played.
+
+    Each is about the conversations `among` which an arm's were drawn, which the recommendation states.
+    `lossless` arms pass only because the baseline has nothing to lose; they are not shipped.
+    """
+    if not decisions or len(set(sizes.values())) < 2:
+        return None
+    decisions = {arm: Decision.CANNOT_TELL if arm in lossless else one for arm, one in decisions.items()}
+    choice, smaller = smallest_passing(sizes, baseline, decisions, loss)
+    if choice.kind is RecommendationKind.SHIP:
+        return replace(choice, among=among[str(choice.arm)])
+    if choice.kind is RecommendationKind.KEEP and smaller:
+        where = " or".join(dict.fromkeys(among[arm] for arm in smaller))
+        return replace(choice, reason=f"every smaller file loses at least {points(loss)}{where}")
+    if choice.kind is RecommendationKind.CANNOT_TELL:
+        reason = f"a loss of {points(loss)} has neither been shown nor excluded"
+        is_lossless = all(arm in lossless for arm in choice.undecided)
+        return replace(choice, reason=NOTHING_TO_LOSE.format("success") if is_lossless else reason)
+    return choice

@@ -23,8 +23,6 @@ def sequential(
     tested = question.loss if limit is None else limit
     if not sequential:
         raise RigError("--in-suite is for --sequential; give both, or neither")
-    if deciding.curve:
-        raise RigError("--curve decides nothing; leave out --sequential and --fail-if-…")
     if not tested:
         raise RigError("--sequential tests for a loss; give --fail-if-worse more than 0 points")
     with Runs.open(question.runs, question.graded_by) as stored:

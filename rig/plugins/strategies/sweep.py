@@ -14,13 +14,14 @@ from rig.config.options import TABLE, RunConfig
 from rig.core.errors import RigError
 from rig.core.events import EvidenceMoved, Where
 from rig.core.metrics import Counts, Remark
+from rig.plugins.strategies.breaking import Bisection, Break, BreakTest, Outcomes, differences
+from rig.plugins.strategies.levels import curves_of, level_name
 from rig.plugins.strategies.options import Strategies
+from rig.plugins.strategies.sequential import Finding
 from rig.plugins.strategies.until import ROUNDS, Deciding
 from rig.running.plan import Arm, Plan
 from rig.running.strategy import RunStrategy, Schedule, Visit
-from rig.stats.breaking import Bisection, Break, BreakTest, Outcomes, differences
-from rig.stats.levels import curves_of, level_name
-from rig.stats.sequential import Finding, OutcomeBounds
+from rig.stats.rates import OutcomeBounds
 from rig.store import Cell
 
 CAUTION = Remark(

@@ -23,9 +23,10 @@ from rig.core.events import EvidenceMoved, Where
 from rig.core.metrics import Counts, Remark
 from rig.core.tasks import Task
 from rig.plugins.strategies.options import Strategies
+from rig.plugins.strategies.sequential import DifferenceBounds, Evidence, LossTest
 from rig.running.plan import Arm, Plan
 from rig.running.strategy import RunStrategy, Schedule, Scheduler, Visit
-from rig.stats.sequential import DifferenceBounds, Evidence, LossTest, OutcomeBounds
+from rig.stats.rates import OutcomeBounds
 from rig.store import Cell
 
 ROUNDS = 16

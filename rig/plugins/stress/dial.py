@@ -12,7 +12,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
-from rig.config.options import OF_ENGINE, TABLE, Option
+from rig.config.options import TABLE, Option
 from rig.core import registry
 from rig.core.calls import Call, ExecutedCall, JsonObject, Outcome
 from rig.core.errors import RigError
@@ -130,7 +130,7 @@ def options() -> tuple[Option, ...]:
         )
         for name in dials
     )
-    return (*own, OF_ENGINE["seed"])
+    return (*own, TABLE["seed"])
 
 
 @dataclass(frozen=True, slots=True)

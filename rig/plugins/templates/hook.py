@@ -3,6 +3,7 @@
 from rig.config.schemes import NO_WEIGHTS
 from rig.core.calls import JsonObject
 from rig.core.errors import RigError
+from rig.plugins.llama.core.options import EngineOptions
 from rig.running.hooks import EndedArm
 from rig.running.plan import Plan
 
@@ -25,7 +26,7 @@ def reference_of(plan: Plan, position: int) -> int | None:
         return other.weights, other.adapt, other.settings, alike
 
     first = next(number for number in range(position + 1) if without(number) == without(position))
-    own, theirs = arm.config.llama, plan.arms[first].config.llama
+    own, theirs = (one.config.part(EngineOptions) for one in (arm, plan.arms[first]))
     differ = (own.chat_template, own.template_set) != (theirs.chat_template, theirs.template_set)
     return first if differ else None
 
@@ -52,7 +53,7 @@ class TemplateNote:
         assert isinstance(model, LlamaCppModel)
         reference = arm.plan.arms[number]
         try:
-            theirs = template_like(model, reference.config.llama)
+            theirs = template_like(model, reference.config.part(EngineOptions))
         except RigError as error:
             why = f"its chat template could not be compared with {reference.name}'s: {error}"
             return {"text": why, "lines": []}

@@ -4,10 +4,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from rig.config.engine import EngineOptions
 from rig.core.calls import JsonObject
 from rig.core.errors import RigError
 from rig.core.files import read_text
+from rig.plugins.llama.core.options import EngineOptions
 from rig.plugins.llama.core.template import ChatTemplate
 from rig.plugins.templates.comparison import Prompt, Render, by_jinja
 from rig.plugins.templates.talks import TemplateTalk

@@ -21,6 +21,7 @@ from rig.core.files import read_text, write
 from rig.core.tasks import turn_number
 from rig.methods.base import Checked
 from rig.plugins.documents.documents import YAML_ENDINGS, Lines, from_json, from_yaml, read
+from rig.plugins.documents.formats import misformed
 from rig.plugins.matching import reasons, worlds
 from rig.plugins.matching.worlds import differences
 from rig.plugins.mcp.server_world import Servers
@@ -31,7 +32,7 @@ from rig.plugins.tooltalk.conversations import Conversation, files_of, is_in_too
 from rig.plugins.tooltalk.scoring import unmet
 from rig.plugins.tooltalk.setup import replay
 from rig.plugins.tooltalk.written import call_parts, conversation_parts, turn_parts
-from rig.world.schemas import is_refusal, misformed, refused
+from rig.world.schemas import is_refusal, refused
 from rig.world.toolbox import Simulator, Toolbox
 
 _Path = tuple[str | int, ...]

@@ -21,10 +21,10 @@ from rig.core.files import beginning, read_json
 from rig.core.paths import real
 from rig.core.tasks import ExpectedTurn, Task, require_unique
 from rig.plugins.documents.documents import ENDINGS, parsed
+from rig.plugins.matching import agreement
 from rig.plugins.matching.matching import Terms
 from rig.plugins.own_tools.folder import holds_toolbox
 from rig.plugins.tooltalk.written import Expected, parse_expected, read_written
-from rig.world import rules
 from rig.world.rules import TrueCall
 
 OWN = "conversations"
@@ -188,7 +188,7 @@ class _Call(BaseModel):
 
     def as_true_call(self) -> TrueCall:
         """Return the call with its rules parsed. Raises RigError for an invalid rule."""
-        ruled = {name: rules.parse(rule) for name, rule in self.rules.items()}
+        ruled = {name: agreement.parse(rule) for name, rule in self.rules.items()}
         return TrueCall(
             Call(self.request.api_name, self.request.parameters),
             Outcome(self.response, self.exception),

@@ -14,6 +14,7 @@ from rig.core.metrics import Score
 from rig.core.tasks import PlayedTurn
 from rig.methods.base import Grading, Method, Setup
 from rig.plugins.matching.matching import Grader, Terms
+from rig.plugins.matching.rules import rules_sha256
 from rig.plugins.mcp.cassette import NOT_RECORDED
 from rig.plugins.stress.dial import Presentation, offering
 from rig.plugins.tooltalk.conversations import Conversation, Turn
@@ -143,7 +144,7 @@ class WorldSetup(Setup):
     @property
     def grader(self) -> Grading:
         matcher = self.matcher
-        rules = matcher.toolbox.rules_sha256
+        rules = rules_sha256(matcher.toolbox)
         similarity = f"{self._similarity}, rules {rules[:8]}" if rules else self._similarity
         return Grading(matcher.mode, matcher.version, similarity, dict(matcher.fingerprint))
 

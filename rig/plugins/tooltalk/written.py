@@ -15,11 +15,10 @@ from typing import NamedTuple
 from rig.core.calls import SIGNED_IN, Call, Json, JsonObject
 from rig.core.errors import RigError
 from rig.plugins.documents.documents import DocumentPart, read
-from rig.plugins.matching import reasons
-from rig.world import rules
-from rig.world.rules import Rule
+from rig.plugins.matching import agreement, reasons
+from rig.plugins.matching.values import alike
+from rig.world.rules import MARK, Rule
 from rig.world.toolbox import Simulator
-from rig.world.values import alike
 
 NOW = "2025-01-15 09:00:00"
 """When a conversation takes place if its file does not say."""
@@ -62,7 +61,7 @@ class Expectation(NamedTuple):
         if ("returns" in source) == (source.get("fails") is True):
             raise RigError("expect: a call either `returns` something, or `fails: true`")
         value = source.get("returns")
-        rule = rules.parse(value) or rules.nested(value)
+        rule = agreement.parse(value) or agreement.nested(value)
         return cls(Call(name, arguments or {}), value, rule, source.get("fails") is True)
 
     def unmet(self, simulator: Simulator) -> str | None:
@@ -73,8 +72,8 @@ class Expectation(NamedTuple):
             got = f"fails: {executed.exception}" if executed.exception else "does not fail"
         else:
             due, returned, rule = self.value, executed.response, self.rule
-            is_met = alike(due, returned) if rule is None else rule.agrees(due, returned)
-            place, due, returned = rules.first_difference(rule.as_json() if rule else due, returned)
+            is_met = alike(due, returned) if rule is None else agreement.agrees(rule, due, returned)
+            place, due, returned = agreement.first_difference(rule.as_json() if rule else due, returned)
             at = f" at {place.removeprefix('.')}" if place else ""
             got = f"expected {reasons.show(due)}, got {reasons.show(returned)}{at}"
         return None if is_met else f"{self.call.name} {reasons.show(self.call.arguments)} in the end: {got}"
@@ -197,7 +196,7 @@ def _call(part: DocumentPart) -> JsonObject:
     parameters, written = {}, {}
     for argument, value in arguments.items():
         try:
-            rule = rules.parse(value.value) or rules.nested(value.value)
+            rule = agreement.parse(value.value) or agreement.nested(value.value)
         except RigError as error:
             raise value.fault(str(error)) from error
         if rule is not None and rule.name in ("one_of", "set") and any(map(_is_rule, rule.of)):
@@ -206,7 +205,7 @@ def _call(part: DocumentPart) -> JsonObject:
             written[argument] = rule.as_json()
         # A rule without an example leaves its argument out.
         with suppress(LookupError):
-            parameters[argument] = value.value if rule is None else rule.example
+            parameters[argument] = value.value if rule is None else agreement.example_of(rule)
     call: JsonObject = {"request": {"api_name": name, "parameters": parameters}}
     call |= {"rules": written} if written else {}
     if "optional" in fields and fields["optional"].flag():
@@ -221,7 +220,7 @@ def _call(part: DocumentPart) -> JsonObject:
 
 
 def _is_rule(value: Json) -> bool:
-    return isinstance(value, dict) and any(f"{rules.MARK}{name}" in value for name in rules.names())
+    return isinstance(value, dict) and any(f"{MARK}{name}" in value for name in agreement.names())
 
 
 def _parts_of_call(part: DocumentPart) -> tuple[str, dict[str, DocumentPart], dict[str, DocumentPart]]:

@@ -3,8 +3,9 @@
 from typing import Annotated
 
 from rig.core.calls import Json
+from rig.plugins.tooltalk_tools.arguments import EmailAddress, Phone, is_email, is_phone
 from rig.plugins.tooltalk_tools.world import SESSION_TOKENS, TOKEN, VERIFICATION_CODES, Account, World
-from rig.world.spec import Composed, EmailAddress, Phone, ToolError, is_email, is_phone, tool
+from rig.world.spec import Composed, ToolError, tool
 
 _SUCCESS = {"status": "success"}
 

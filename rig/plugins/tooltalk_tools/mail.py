@@ -4,21 +4,9 @@ from collections.abc import Iterable
 from typing import Annotated, Literal, TypeAlias
 
 from rig.core.calls import Json, JsonObject
+from rig.plugins.tooltalk_tools.arguments import EmailAddress, Instant, is_email, read_instant, read_range
 from rig.plugins.tooltalk_tools.world import BODY, EMAIL_IDS, MESSAGE_IDS, SUBJECT, TOKEN, World
-from rig.world.spec import (
-    Composed,
-    EmailAddress,
-    Equality,
-    Instant,
-    Match,
-    Response,
-    ToolError,
-    is_email,
-    quoted,
-    read_instant,
-    read_range,
-    tool,
-)
+from rig.world.spec import Composed, Equality, Match, Response, ToolError, quoted, tool
 
 MatchType: TypeAlias = Annotated[
     Literal["any", "all"] | None, Composed(), "how many keywords must occur; default any"

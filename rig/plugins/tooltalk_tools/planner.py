@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Annotated, Literal
 
 from rig.core.calls import Json, JsonObject
+from rig.plugins.tooltalk_tools.arguments import Instant, Time, read_instant, read_range, read_time
 from rig.plugins.tooltalk_tools.world import (
     ALARM_IDS,
     EVENT,
@@ -15,21 +16,7 @@ from rig.plugins.tooltalk_tools.world import (
     World,
 )
 from rig.world.rules import Rule
-from rig.world.spec import (
-    Composed,
-    Equality,
-    Instant,
-    Match,
-    Response,
-    Text,
-    Time,
-    ToolError,
-    quoted,
-    read_instant,
-    read_range,
-    read_time,
-    tool,
-)
+from rig.world.spec import Composed, Equality, Match, Response, Text, ToolError, quoted, tool
 
 _FORM = "YYYY-MM-DD HH:MM:SS"
 _SUCCESS = {"status": "success"}

@@ -7,8 +7,9 @@ from datetime import date, timedelta
 from typing import Annotated, TypeAlias
 
 from rig.core.calls import Json, JsonObject
+from rig.plugins.tooltalk_tools.arguments import Month
 from rig.plugins.tooltalk_tools.world import World
-from rig.world.spec import Equality, Match, Month, ToolError, quoted, tool
+from rig.world.spec import Equality, Match, ToolError, quoted, tool
 from rig.world.world import encode
 
 _FORECAST_DAYS = 3

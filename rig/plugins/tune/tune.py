@@ -15,7 +15,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
 
-from rig.compare.early import SequentialArm
 from rig.core.budget import parse_json
 from rig.core.calls import JsonObject
 from rig.core.errors import RigError, counted
@@ -27,6 +26,7 @@ from rig.plugins.llama.files.derived import local_registry, remove
 from rig.plugins.llama.files.header import read_header
 from rig.plugins.llama.files.registry import ResolvedModel, resolve
 from rig.plugins.screen.screening import Progress, Screening, one_by_one
+from rig.plugins.strategies.early import SequentialArm
 from rig.plugins.tune import imatrix
 from rig.plugins.tune.calibrate import calibrate
 from rig.plugins.tune.merging import OnTensor

@@ -2,7 +2,10 @@
 
 from rig.core.registry import Registry
 
-REQUIRES = ("served",)
+REQUIRES = (
+    "paths",
+    "served",
+)
 
 
 def register(registry: Registry) -> None:

@@ -15,6 +15,7 @@ from rig.core.errors import ErrorKind
 from rig.core.events import Where
 from rig.core.models import Model, Prediction, Request
 from rig.core.tasks import PlayedTurn, Task, turn_number
+from rig.plugins.paths.difference import messages
 from rig.running.stored_state import StoredState
 from rig.stats.rates import interval
 
@@ -161,15 +162,7 @@ def _f1(reference: dict[tuple[str, int], bool], other: dict[tuple[str, int], boo
 
 
 def _messages(played: PlayedTurn) -> list[Prediction]:
-    """Return the predictions of a turn by message: the calls of one message are one prediction again."""
-    messages: list[Prediction] = []
-    for step in played.steps:
-        call = step.prediction.call
-        if step.prediction.part and call is not None:
-            messages[-1] = replace(messages[-1], further=(*messages[-1].further, call))
-        else:
-            messages.append(step.prediction)
-    return messages
+    return [message.prediction for message in messages(played.steps)]
 
 
 def _differ(mine: Prediction, theirs: Prediction) -> bool:

@@ -42,4 +42,4 @@ def find_notes(world: Desk) -> Any:
 
 
 def register(registry: Registry) -> None:
-    registry.add_toolbox(Toolbox("notes", [add_note, find_notes], new_world=Desk))
+    registry.toolboxes.add(Toolbox("notes", [add_note, find_notes], new_world=Desk))

@@ -7,12 +7,12 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field
 
-from rig.config.engine import EngineOptions
 from rig.core.calls import JsonObject
 from rig.core.errors import RigError
 from rig.core.meters import available_cores
 from rig.core.models import Request
 from rig.plugins.llama.core.knobs import knobs_of
+from rig.plugins.llama.core.options import EngineOptions
 from rig.plugins.llama.core.placement import Placement
 
 DEFAULT_CONTEXT = 8192

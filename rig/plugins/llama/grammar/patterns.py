@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 from rig.core.calls import JsonObject
 from rig.plugins.llama.grammar.language import Tags
-from rig.world.rules import fault_of
+from rig.world.patterns import fault_of
 
 # 0001 to 9999, as Python's datetime has them.
 _YEAR = "(?:[0-9]{3}[1-9]|[0-9]{2}[1-9]0|[0-9][1-9]00|[1-9]000)"

@@ -11,10 +11,11 @@ import click
 from rig.cli.options import AS_JSON, MODEL, Grouped, click_option, complete_model_files
 from rig.cli.output import print_json, print_table, say
 from rig.cli.verbs import Verbs, argument, members_of, option, verb
-from rig.config.options import OF_ENGINE, TABLE
+from rig.config.options import TABLE
 from rig.core.calls import JsonObject
 from rig.core.errors import RigError, did_you_mean
 from rig.core.paths import models_directory
+from rig.plugins.llama.core.options import OF_ENGINE
 from rig.show.texts import file_size, millions
 
 if TYPE_CHECKING:

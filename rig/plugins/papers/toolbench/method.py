@@ -18,12 +18,12 @@ from typing import Any, NoReturn
 from rig.core import files
 from rig.core.calls import Call, ExecutedCall, Json, JsonObject, Outcome
 from rig.core.errors import RigError
-from rig.core.files import filling
 from rig.core.metrics import TASKS, Declaration, Metric, Part, Score
 from rig.core.models import Prediction, Request, StepKey, ToolDoc
 from rig.core.tasks import ASSISTANT, ExpectedTurn, PlayedTurn, SearchPath, Step
 from rig.methods.base import Grading, Method, Option, OptionValues, Settings, Setup
 from rig.methods.scripted import replied
+from rig.plugins.documents.folders import files_below, filling
 from rig.plugins.papers.paper import RecordedArm, RecordedRun
 from rig.plugins.papers.toolbench.raw import checked_shape, convert, is_raw, method_of, query_id, raw_of
 from rig.plugins.solutions import judgements
@@ -174,7 +174,7 @@ def _files(place: Path) -> Iterator[Path]:
     if place.is_file():
         yield place
     elif place.is_dir():
-        yield from files.files_below(place)
+        yield from files_below(place)
     else:
         raise RigError(f"{place}: no such folder or file")
 

@@ -17,8 +17,9 @@ from pydantic import BeforeValidator, Field
 from rig.core.budget import parse_json
 from rig.core.calls import Json, JsonObject
 from rig.core.errors import RigError
-from rig.core.files import csv_line, filling, inert, read_text, write
+from rig.core.files import read_text, write
 from rig.plugins.documents.documents import Foreign, parsed
+from rig.plugins.documents.folders import csv_line, filling, inert
 from rig.plugins.papers.grids import Standing
 from rig.plugins.papers.paper import Paper
 from rig.plugins.papers.toolbench import method

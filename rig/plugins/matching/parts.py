@@ -42,19 +42,6 @@ class Part(NamedTuple):
         """The properties that are declared first."""
         return self._first("properties", Mapping) or {}
 
-    @property
-    def takes_null(self) -> bool:
-        """Whether null is a value of its own here, as far as its types say."""
-        types = [schema["type"] for schema in self._schemas() if "type" in schema]
-        return not types or any(
-            "null" in kind if isinstance(kind, list) else kind == "null" for kind in types
-        )
-
-    @property
-    def required(self) -> tuple[str, ...]:
-        """The properties that have to be given."""
-        return tuple(self._first("required", list) or ())
-
     def _inner(self, holder: Mapping[str, Any], name: str) -> "Part":
         return Part(holder.get(name), self.whole)
 

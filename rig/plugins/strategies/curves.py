@@ -8,16 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from rig.compare.arms import ChosenArm, ScoredArm
+from rig.compare.arms import ChosenArm, ComparisonOptions, ScoredArm
+from rig.compare.trends import Trend
 from rig.config.options import TABLE
 from rig.core.calls import ByName, JsonObject
 from rig.core.errors import counted
 from rig.core.metrics import Declaration
 from rig.core.tasks import in_random_order
+from rig.plugins.strategies.breaking import Break, BreakTest, Outcomes, differences
+from rig.plugins.strategies.levels import curves_of, level_name
+from rig.plugins.strategies.sequential import Evidence, LossTest
 from rig.stats import Estimate, Tallied
-from rig.stats.breaking import Break, BreakTest, Outcomes, differences
-from rig.stats.levels import curves_of, level_name
-from rig.stats.sequential import Evidence, LossTest, OutcomeBounds
+from rig.stats.rates import OutcomeBounds
 from rig.store import StoredRun
 
 
@@ -37,15 +39,13 @@ class LevelResult(ByName):
 
 
 @dataclass(frozen=True, slots=True)
-class Curve(ByName):
+class Curve(Trend):
     """The levels of an option, the lowest first, for a file and whatever else tells arms apart (`name`).
 
     `located` says at which level numbers success breaks by `size`, a fraction. Over all curves of a
     comparison together, and however often they are looked at, it is wrong with a chance of at most `alpha`.
     """
 
-    name: str
-    option: str
     size: float
     alpha: float
     levels: tuple[LevelResult, ...]
@@ -57,10 +57,12 @@ class Curve(ByName):
         return [level.success.value for level in self.levels]
 
     @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(level.arm for level in self.levels)
+
+    @property
     def points(self) -> list[JsonObject]:
-        """The points to draw: the success of each level, and the ends of the interval that follows from its
-        difference to the lowest level; fractions, None where there is none.
-        """
+        """The success of each level, and the interval that follows from its difference to the lowest one."""
         points: list[JsonObject] = []
         for level in self.levels:
             low = high = None
@@ -86,25 +88,19 @@ class Curve(ByName):
             parts.append(f"{', '.join(left)} not played")
         return "; ".join(filter(None, parts))
 
-    def as_json(self) -> JsonObject:
-        """Return all fields by name, with the sentence."""
-        return {**ByName.as_json(self), "text": self.text}
-
 
 _WORDINGS = {"wording": "wordings of the prompt", "form": "forms of prompt and answer"}
 """Options whose values mean the same in other words, each with a plural noun for its values."""
 
 
 @dataclass(frozen=True, slots=True)
-class WordingSpread(ByName):
+class WordingSpread(Trend):
     """How far success spreads over an option's wordings of a prompt, which have no order.
 
     `value` is the highest rate less the lowest, in the conversations that all have finished; `low` and `high`
     are the ends of its interval: the largest ends among the intervals of all pairs, which hold together.
     """
 
-    name: str
-    option: str
     variants: int
     finished: int
     best: str
@@ -124,7 +120,12 @@ class WordingSpread(ByName):
         )
 
 
-def spreads(scored: Sequence[ScoredArm], declaration: Declaration, alpha: float) -> tuple[WordingSpread, ...]:
+def spreads(
+    _: Sequence[ChosenArm],
+    scored: Sequence[ScoredArm],
+    declaration: Declaration,
+    question: ComparisonOptions,
+) -> tuple[WordingSpread, ...]:
     """Return the spread of success over wordings, for each file and whatever else tells arms apart."""
     if not declaration.success:
         return ()
@@ -140,7 +141,7 @@ def spreads(scored: Sequence[ScoredArm], declaration: Declaration, alpha: float)
                 if len(by_level) > 1:
                     group = {words[place]: arms[arm] for place, arm in by_level.items()}
                     groups.append((name, option, group))
-    return tuple(filter(None, (_spread(*group, alpha / len(groups)) for group in groups)))
+    return tuple(filter(None, (_spread(*group, question.alpha / len(groups)) for group in groups)))
 
 
 def _spread(name: str, option: str, group: Mapping[str, ScoredArm], alpha: float) -> WordingSpread | None:
@@ -165,11 +166,10 @@ def curves(
     arms: Sequence[ChosenArm],
     scored: Sequence[ScoredArm],
     declaration: Declaration,
-    size: float,
-    alpha: float,
+    question: ComparisonOptions,
 ) -> tuple[Curve, ...]:
     """Return the curves of these arms: one for each option with several levels in a run, and each combination
-    of what else tells its arms apart. `scored` are the arms that finished something.
+    of what else tells its arms apart.
     """
     if declaration.success_metric is None:
         return ()
@@ -188,6 +188,7 @@ def curves(
                 ]
                 if sum(arm is not None for _, arm in levels) > 1 and levels[0][1] is not None:
                     begun.append((run, name, option, levels))
+    size, alpha = question.loss / 100, question.alpha
     return tuple(
         _curve(*of_curve, declaration, BreakTest(len(of_curve[3]), size, alpha, len(begun)))
         for of_curve in begun

@@ -1,9 +1,9 @@
 """Find where success breaks as a dial is turned: between which levels an arm loses a given amount.
 
 All levels play the same conversations in the same random order. Every pair of levels is tested as two arms
-are (`rig.stats.sequential`), with the chance of a wrong finding shared among all pairs of all curves. So the
-chance that any finding is wrong is at most alpha, in whatever order the levels are played and however often
-one looks. Nothing is assumed about the shape of a curve.
+are (`rig.plugins.strategies.sequential`), with the chance of a wrong finding shared among all pairs of all
+curves. So the chance that any finding is wrong is at most alpha, in whatever order the levels are played and
+however often one looks. Nothing is assumed about the shape of a curve.
 """
 
 import math
@@ -13,7 +13,8 @@ from itertools import combinations, takewhile
 
 from rig.core.calls import ByName
 from rig.core.errors import counted
-from rig.stats.sequential import DifferenceBounds, Finding, LossTest, OutcomeBounds
+from rig.plugins.strategies.sequential import DifferenceBounds, Finding, LossTest
+from rig.stats.rates import OutcomeBounds
 
 Outcomes = Sequence[Sequence[OutcomeBounds]]
 """A level's outcomes: for each conversation in order, those of its repeats; empty if not yet played."""

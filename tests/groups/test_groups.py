@@ -10,8 +10,8 @@ import pytest
 import stored_runs
 from terminals import RIG, Terminal
 
-from rig.compare.groups import Share
-from rig.show.compare import MARKS, mark
+from rig.plugins.groups.groups import Share
+from rig.plugins.groups.text import MARKS, mark
 
 TOOLS = {
     "tools": [
@@ -64,7 +64,7 @@ class Method(kit.Method):
         return kit.Request(kit.StepKey(task.name), "", (kit.ToolDoc("end", "End.", {"type": "object"}),), "")
 
 def register(registry):
-    registry.add_method(Method())
+    registry.methods.add(Method())
 """
 
 
@@ -166,7 +166,7 @@ def test_a_report_has_the_heat_maps(rig: Callable[..., Any], played: str, tmp_pa
 
 @pytest.mark.parametrize(
     ("arguments", "fault"),
-    [(("one",), "leave out the conversation"), (("--tables",), "leave out --tables")],
+    [(("one",), "leave out the conversation"), (("--tables",), "show different things")],
 )
 def test_a_view_of_its_own(
     rig: Callable[..., Any], played: str, arguments: tuple[str, ...], fault: str

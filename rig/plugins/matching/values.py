@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 
 from rig.core.calls import Json, JsonObject
-from rig.world.parts import Part
+from rig.plugins.matching.parts import Part
 
 ABSENT = object()
 """The value of an argument that was not given."""
@@ -57,17 +57,6 @@ def is_nothing(value: Json, part: Part = ANY) -> bool:
 def both_nothing(one: Json, other: Json, part: Part = ANY) -> bool:
     """Return whether both of two values say nothing."""
     return is_nothing(one, part) and is_nothing(other, part)
-
-
-def equal(expected: Json, got: Json) -> bool:
-    """Return whether two values are equal as JSON: 1 equals 1.0, and true is not a number."""
-    if isinstance(expected, bool) or isinstance(got, bool):
-        return expected is got
-    if isinstance(expected, list) and isinstance(got, list):
-        return len(expected) == len(got) and all(map(equal, expected, got))
-    if isinstance(expected, dict) and isinstance(got, dict):
-        return expected.keys() == got.keys() and all(equal(expected[name], got[name]) for name in expected)
-    return bool(expected == got)
 
 
 def alike(expected: Json, got: Json, part: Part = ANY) -> bool:

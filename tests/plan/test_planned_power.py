@@ -10,6 +10,7 @@ from rig.compare.arms import ComparisonOptions
 from rig.compare.compare import verdicts_of
 from rig.compare.verdict import VerdictKind
 from rig.core.metrics import TASKS, Counts, Declaration, Metric
+from rig.plugins.plan.planned import conversations_needed, spread_of
 from rig.stats import Tallied
 from rig.stats.paired import PairedBootstrap, RateDifference, exact_mcnemar
 from rig.stats.power import Spread
@@ -67,7 +68,7 @@ def is_found(outcomes: Sequence[NDArray[np.int64]], bootstrap: PairedBootstrap) 
 def test_a_loss_of_the_size_asked_about_is_found_as_often_as_promised(
     spread: Spread, loss: float, repeats: int
 ) -> None:
-    conversations = spread.conversations(loss, 0.05, repeats)
+    conversations = conversations_needed(spread, loss, 0.05, repeats)
     assert conversations is not None
     random, bootstrap = np.random.default_rng(20_261_125), PairedBootstrap(conversations, resamples=1_000)
     drawn = (suite(random, spread, loss, conversations, repeats) for _ in range(400))
@@ -78,12 +79,12 @@ def test_a_loss_of_the_size_asked_about_is_found_as_often_as_promised(
 @pytest.mark.slow
 def test_what_is_detectable_and_what_is_needed_are_the_same_question() -> None:
     for spread, repeats in ((Spread(0.1), 1), (Spread(0.2, 0.08), 3)):
-        needed = spread.conversations(0.1, 0.05, repeats)
+        needed = conversations_needed(spread, 0.1, 0.05, repeats)
         assert needed is not None
         assert (spread.detectable(needed, 0.05, repeats) or 1) <= 0.1
         assert (spread.detectable(needed - 4, 0.05, repeats) or 1) > 0.1
-    assert Spread(0.95).conversations(0.1, 0.05) is None
-    assert Spread(0.3).conversations(0.0001, 0.05) is None
+    assert conversations_needed(Spread(0.95), 0.1, 0.05) is None
+    assert conversations_needed(Spread(0.3), 0.0001, 0.05) is None
 
 
 def test_repeats_help_only_against_what_every_repeat_decides_anew() -> None:
@@ -99,6 +100,6 @@ def test_repeats_help_only_against_what_every_repeat_decides_anew() -> None:
 def test_the_spread_of_simulated_arms_is_the_one_they_were_drawn_with(repeats: int) -> None:
     truth = Spread(0.2, 0.06)
     before, after = suite(np.random.default_rng(5), truth, 0.0, 40_000, repeats)
-    spread = Spread.of(*([(int(row.sum()), repeats) for row in side] for side in (before, after)))
+    spread = spread_of(*([(int(row.sum()), repeats) for row in side] for side in (before, after)))
     assert spread.flips == pytest.approx(truth.flips, abs=0.01)
     assert spread.within == pytest.approx(truth.within if repeats > 1 else 0.0, abs=0.005)

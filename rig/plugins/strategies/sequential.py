@@ -18,15 +18,14 @@ replacement* (NeurIPS 2020). Here the capital is a mixture of bets of fixed shar
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rig.core.calls import JsonObject
 from rig.core.errors import counted
-from rig.core.metrics import UNCLEAR, Counts, Declaration, if_right
-from rig.stats.rates import Vector
+from rig.stats.rates import OutcomeBounds, Vector
 
 Finding: TypeAlias = Literal["shown", "excluded"]
 """What is found about a loss of some size: the arm loses at least that much, or it loses less."""
@@ -75,29 +74,6 @@ def _log_capital(values: Vector, means: Vector, of: int | None) -> Vector:
         grown = np.cumsum(np.log(np.maximum(factors, 0.0)), axis=-1)
         mixed = np.logaddexp.reduce(grown + np.log(WEIGHTS)[:, None], axis=-2)
     return np.asarray(np.where(impossible, np.inf, mixed), dtype=np.float64)
-
-
-class OutcomeBounds(NamedTuple):
-    """The least and the most that an arm can have got right in a task, from 0 to 1. They differ if some of
-    its texts (`texts`) are unclear.
-    """
-
-    least: float
-    most: float
-    texts: int = 0
-
-    @classmethod
-    def of(cls, declaration: Declaration, counts: Counts) -> "OutcomeBounds":
-        """Return the bounds of a task with these counts: its success if unclear texts are wrong, or right."""
-        wrong, right = (float(declaration.succeeded(side)) for side in (counts, if_right(counts)))
-        texts = int(counts.get(UNCLEAR, 0)) if wrong != right else 0
-        return cls(min(wrong, right), max(wrong, right), texts)
-
-    @classmethod
-    def mean(cls, outcomes: "Sequence[OutcomeBounds]") -> "OutcomeBounds":
-        """Combine the repeats of a task, of which other tasks may have had more, into one outcome."""
-        least, most, texts = zip(*outcomes, strict=True)
-        return cls(float(np.mean(least)), float(np.mean(most)), sum(texts))
 
 
 @dataclass(frozen=True, slots=True)
