@@ -15,9 +15,8 @@ _EXTRA: Mapping[str, str] = {
 
 
 def _table(kind: str) -> Mapping[str, str]:
-    whole = tomllib.loads(Path(__file__).with_name("elsewhere.toml").read_text(encoding="utf-8"))
-    table: Mapping[str, str] = whole[kind]
-    return table
+    text = Path(__file__).with_name("elsewhere.toml").read_text(encoding="utf-8")
+    return dict(tomllib.loads(text)[kind])
 
 
 def _elsewhere(kind: str, name: str) -> str:
@@ -58,8 +57,7 @@ def _no_option(error: click.NoSuchOption, context: click.Context) -> str:
     """Return what is wrong with an option that is not there, and what was meant."""
     known = [name for parameter in context.command.get_params(context) for name in parameter.opts]
     message = " ".join(error.format_message().split()).removesuffix(".")
-    own = _elsewhere("options", error.option_name)
-    if own and error.option_name not in known:
+    if own := _elsewhere("options", error.option_name):
         return f"No such option '{error.option_name}': {own}"
     meant = f"--{error.option_name.lstrip('-').lower()}"
     return f"{message} (did you mean '{meant}'?)" if meant in known else message

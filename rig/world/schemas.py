@@ -122,13 +122,11 @@ def _with_nulls_absent(schema: Json, value: Json, whole: JsonObject) -> Json:
     if isinstance(value, list):
         return [_with_nulls_absent(schema.get("items"), item, whole) for item in value]
     declared, required = schema.get("properties", {}), schema.get("required", ())
+    defined = {"$defs": whole.get("$defs", {})}
     return {
         name: _with_nulls_absent(declared.get(name), item, whole)
         for name, item in value.items()
-        if item is not None
-        or name not in declared
-        or name in required
-        or fits(None, {**declared[name], "$defs": whole.get("$defs", {})})
+        if item is not None or name in required or fits(None, {**defined, **declared.get(name, {})})
     }
 
 
