@@ -1,37 +1,11 @@
 """What to type instead: click's messages say what is wrong, and these also what would be right."""
 
+import tomllib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import click
-
-_MEANT: Mapping[str, str] = {
-    "RUN": "`latest`, or a run that `rig runs` lists",
-    "MODEL": "a name that `rig models list` shows, or the path of a .gguf file",
-    "NAME|DIR": "the name of a toolbox, or the path of its folder",
-    "POLICY": "a file of conditions; `rig docs ci` has one",
-    "FILE": "the path of a file",
-    "DIR": "the path of a folder",
-    "NAME": "a name of your choice",
-}
-"""What the arguments of verbs are, by the first words of how help names them."""
-
-_OTHERS: Mapping[str, str] = {
-    **dict.fromkeys(("eval", "evaluate", "start", "test", "benchmark", "play"), "run"),
-    **dict.fromkeys(("list", "ls", "ps", "status"), "runs"),
-    **dict.fromkeys(("results", "result", "view", "log", "logs", "inspect"), "show"),
-    **dict.fromkeys(("diff", "cmp"), "compare"),
-    **dict.fromkeys(("pull", "download", "get", "fetch"), "models pull"),
-    **dict.fromkeys(("resume", "continue"), "run --resume"),
-    **dict.fromkeys(("new", "init", "create"), "suites new"),
-    **dict.fromkeys(("settings", "set"), "config"),
-    **dict.fromkeys(("mcp", "tool"), "tools"),
-    "help": "--help",
-    "version": "--version",
-    "html": "report",
-}
-"""What other tools call what rig has, and its name here."""
-
 
 _EXTRA: Mapping[str, str] = {
     "rig config": "; it only shows settings: write them into rig.toml, as `rig config --help` has it",
@@ -40,9 +14,20 @@ _EXTRA: Mapping[str, str] = {
 """What to do instead of giving verbs more arguments than they take."""
 
 
+def _table(kind: str) -> Mapping[str, str]:
+    text = Path(__file__).with_name("elsewhere.toml").read_text(encoding="utf-8")
+    return dict(tomllib.loads(text)[kind])
+
+
+def _elsewhere(kind: str, name: str) -> str:
+    """Return what to type for a verb or an option that other tools call so; empty if rig has none."""
+    return next((here for here, names in _table(kind).items() if name in names.split()), "")
+
+
 def elsewhere(name: str) -> str:
     """Return how rig calls what other tools call so, as part of a message; empty if it has none."""
-    return f" (did you mean `rig {_OTHERS[name]}`?)" if name in _OTHERS else ""
+    here = _elsewhere("verbs", name)
+    return f" (did you mean `rig {here}`?)" if here else ""
 
 
 def explained(error: click.ClickException) -> str:
@@ -62,10 +47,20 @@ def explained(error: click.ClickException) -> str:
     has_more = any(parameter.name == "help_all" for parameter in error.ctx.command.get_params(error.ctx))
     help_of_it = f"; `{path} {'--help-all' if has_more else '--help'}` lists what it takes"
     if isinstance(error, click.NoSuchOption):
-        return f"{message.removesuffix('.')}{help_of_it}"
+        return f"{_no_option(error, error.ctx)}{help_of_it}"
     if "unexpected extra argument" in message:
         return f"{message.removesuffix('.')}{_EXTRA.get(path, help_of_it)}"
     return message
+
+
+def _no_option(error: click.NoSuchOption, context: click.Context) -> str:
+    """Return what is wrong with an option that is not there, and what was meant."""
+    known = [name for parameter in context.command.get_params(context) for name in parameter.opts]
+    message = " ".join(error.format_message().split()).removesuffix(".")
+    if own := _elsewhere("options", error.option_name):
+        return f"No such option '{error.option_name}': {own}"
+    meant = f"--{error.option_name.lstrip('-').lower()}"
+    return f"{message} (did you mean '{meant}'?)" if meant in known else message
 
 
 def _needed(parameter: click.Parameter, context: click.Context) -> str:
@@ -73,7 +68,7 @@ def _needed(parameter: click.Parameter, context: click.Context) -> str:
     if isinstance(parameter.type, click.Choice):
         return f"one of {', '.join(map(str, parameter.type.choices))}"
     name = parameter.make_metavar(context) if isinstance(parameter, click.Argument) else ""
-    meant = next((text for start, text in _MEANT.items() if name.startswith(start)), "")
+    meant = next((text for start, text in _table("arguments").items() if name.startswith(start)), "")
     return meant or f"`{context.command_path} --help` says what it takes"
 
 

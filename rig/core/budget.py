@@ -85,7 +85,8 @@ class Budget:
         self._count(most if most <= self.values else _values(text, self.values), len(text))
         try:
             if exact:
-                options |= {"object_pairs_hook": self._unique, "parse_constant": self._constant}
+                own = {"object_pairs_hook": self._unique, "parse_constant": self._constant}
+                options = {**own, **options}
             value = json.loads(text, **options)
         except RecursionError:
             self._refuse("nested too deeply")

@@ -272,7 +272,8 @@ def _plan(
 ) -> Plan:
     engines = engines_of(config)
     for own in engines.values():
-        _files().check(own)
+        for scheme in registry.registered().schemes.values():
+            scheme.check(own)
     recipe = recipe_of(config, method.models(()).keys())
     settings = method_arms(config, method)
     setup = method.ready(first_values(config, method)).adjudicated(answers_file(store))

@@ -87,7 +87,8 @@ def schema_faults(schema: JsonObject, arguments: Json) -> Iterator[SchemaFault]:
         if value is None and name not in required and name in properties:
             continue
         if name in properties:
-            yield from _schema_fault(properties[name], name, value, schema)
+            inner = _with_nulls_absent(properties[name], value, schema)
+            yield from _schema_fault(properties[name], name, inner, schema)
         elif "patternProperties" in schema or isinstance(others, dict):
             continue  # as the whole schema says
         elif others is False:
@@ -102,9 +103,31 @@ def schema_faults(schema: JsonObject, arguments: Json) -> Iterator[SchemaFault]:
 
 
 def with_nulls_absent(schema: JsonObject, arguments: JsonObject) -> JsonObject:
-    """Return arguments without the optional ones that are null, which stands for their absence."""
-    required = schema.get("required", ())
-    return {name: value for name, value in arguments.items() if value is not None or name in required}
+    """Return arguments without the optional ones that are null, which stands for their absence.
+
+    Within objects, null stays where the schema declares it.
+    """
+    required, properties = schema.get("required", ()), schema.get("properties", {})
+    return {
+        name: _with_nulls_absent(properties.get(name), value, schema)
+        for name, value in arguments.items()
+        if value is not None or name in required
+    }
+
+
+def _with_nulls_absent(schema: Json, value: Json, whole: JsonObject) -> Json:
+    if not isinstance(value, list | dict) or not isinstance(schema, dict):
+        return value
+    schema = whole.get("$defs", {}).get(str(schema.get("$ref")).removeprefix("#/$defs/"), schema)
+    if isinstance(value, list):
+        return [_with_nulls_absent(schema.get("items"), item, whole) for item in value]
+    declared, required = schema.get("properties", {}), schema.get("required", ())
+    defined = {"$defs": whole.get("$defs", {})}
+    return {
+        name: _with_nulls_absent(declared.get(name), item, whole)
+        for name, item in value.items()
+        if item is not None or name in required or fits(None, {**defined, **declared.get(name, {})})
+    }
 
 
 def _whole_fault(schema: JsonObject, arguments: JsonObject) -> Iterator[SchemaFault]:
@@ -203,8 +226,10 @@ _FLAT = frozenset(
 )
 
 
-def _is_flat(schema: JsonObject) -> bool:
+def _is_flat(schema: Json) -> bool:
     """Return whether a schema is of the kind that `@tool` makes: of one plain type, or a list of one."""
+    if not isinstance(schema, dict):  # items: false
+        return False
     plain = schema.keys() <= _FLAT and isinstance(schema.get("type"), str) and schema["type"] != "object"
     return plain and ("items" not in schema or _is_flat(schema["items"])) and schema["type"] != "null"
 

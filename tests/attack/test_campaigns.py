@@ -26,6 +26,7 @@ SLICES = {
     "conversations": 4,
     "stores": 5,
     "foreign": 4,
+    "journals": 6,
     "outputs": 1,
     "injections": 300,
     "killed": 1,

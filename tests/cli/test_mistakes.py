@@ -40,6 +40,22 @@ def fault(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
         ("eval x.gguf", "did you mean `rig run`?"),
         ("help run", "did you mean `rig --help`?"),
         ("leaderbord", "did you mean 'leaderboard'?"),
+        ("run ftp://127.0.0.1/x", "give a server as http://127.0.0.1:8080"),
+        ("run oracle --sampling greedyy", "give greedy, author, llama.cpp, a JSON file"),
+        ("run oracle --sampling temp=hot", "temp should be a valid number"),
+        ("run oracle --grammar yes", "is not one of 'json', 'strict', 'none'"),
+        ("run oracle --dialect lama-server", "no such dialect; choose from llama-server"),
+        ("run oracle --template-set nothing", "give NAME=VALUE"),
+        ("run oracle --model x.gguf", "models stand alone, as in `rig run FILE.gguf`"),
+        ("run oracle --api-key x", "`--key-from VARIABLE`"),
+        ("run oracle --top-p 0.9", "give `--sampling top_p=…`"),
+        ("run oracle --ctx 4096", "the context is `--n-ctx N`"),
+        ("run oracle --LIMIT 3", "did you mean '--limit'?"),
+        ("run oracle --world nowhere", "no such world; give a file that `rig world build` made"),
+        ("run oracle --conversations nowhere", "give a folder of JSON or YAML files"),
+        ("suites info", "a name that `rig suites list` shows, or the path of a folder"),
+        ("quantize x.gguf", "did you mean `rig models quantize`?"),
+        ("tune x.gguf", "did you mean `rig models tune`?"),
     ],
 )
 def test_a_mistake_is_one_line_that_says_what_to_type(
@@ -52,3 +68,9 @@ def test_a_text_is_no_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     (tmp_path / "notes.txt").write_text("Some notes.\n")
     said = fault(capsys, "runs", "--runs", tmp_path / "notes.txt")
     assert "it is no run store, or a damaged one; give another file with --runs" in said
+
+
+def test_what_is_no_card_or_bundle(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "notes.json").write_text('{"a": 1}')
+    assert "`rig card make RUN/ARM -o FILE.json`" in fault(capsys, "card", "verify", tmp_path / "notes.json")
+    assert "it is no bundle of rig" in fault(capsys, "bundle", "verify", tmp_path / "notes.json")

@@ -237,3 +237,62 @@ def test_references_and_combinations_are_followed_at_any_depth(tmp_path: Path) -
     item = parameters["properties"]["at"]["items"]["anyOf"][0]
     assert (item["required"], list(item["properties"])) == (["r"], ["p", "r"])
     assert list(parameters["properties"]) == ["at", "k"]
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ({"type": "date"}, {"type": "string", "format": "date"}),
+        ({"type": "List[str]"}, {"type": "array", "items": {"type": "string"}}),
+        ({"type": "string[]"}, {"type": "array", "items": {"type": "string"}}),
+        ({"type": "array<integer>"}, {"type": "array", "items": {"type": "integer"}}),
+        ({"type": "Optional[int]"}, {"type": ["integer", "null"]}),
+        ({"type": "str | None"}, {"type": ["string", "null"]}),
+        ({"type": "Dict[str, int]"}, {"type": "object"}),
+        ({"type": "integer", "minimum": "3"}, {"type": "integer", "minimum": 3}),
+        ({"type": "string", "maxLength": "20"}, {"type": "string", "maxLength": 20}),
+        ("string", {"type": "string"}),
+    ],
+)
+def test_types_as_programming_languages_write_them(tmp_path: Path, written: Any, read: Any) -> None:
+    assert parameters(tmp_path, {"properties": {"a": written}})["properties"]["a"] == read
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {
+            "type": "object",
+            "properties": {"city": {"type": "string"}},
+            "required": {"city": True, "day": False},
+        },
+        {"type": "object", "properties": [{"name": "city", "type": "string", "required": True}]},
+        [{"name": "city", "type": "string", "required": True}],
+        {"city": {"type": "string", "required": True}},
+        json.dumps(CITY),
+    ],
+)
+def test_properties_in_other_places_than_under_properties(tmp_path: Path, schema: Any) -> None:
+    assert parameters(tmp_path, schema) == CITY
+
+
+@pytest.mark.parametrize(
+    ("tool", "form"),
+    [
+        ({"functionDeclarations": [{"name": "f", "parameters": CITY}]}, "rig"),
+        ({"toolSpec": {"name": "f", "inputSchema": {"json": CITY}}}, "Bedrock"),
+        ({"name": "f", "parameter_definitions": {"city": {"type": "str", "required": True}}}, "Cohere"),
+    ],
+)
+def test_forms_of_other_interfaces(tmp_path: Path, tool: Any, form: str) -> None:
+    for value in ([tool], {"tools": [tool]}):
+        found = listing(tmp_path, value)
+        assert (found.form, found.tools[0].parameters) == (form, CITY)
+
+
+def test_no_element_and_no_number_refuse_no_file(tmp_path: Path) -> None:
+    of = {"a": {"type": "array", "items": False}, "b": {"type": "number", "maximum": float("inf")}}
+    read = parameters(tmp_path, {"properties": of})
+    assert read["properties"] == {"a": {"type": "array", "items": False}, "b": {"type": "number"}}
+    assert [fault.name for fault in schema_faults(read, {"a": [1]})] == ["a"]
+    assert not list(schema_faults(read, {"a": [], "b": 1e9}))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from rig.core.calls import Call, Outcome
 from rig.plugins.matching.agreement import agrees, example_of, nested, parse
+from rig.plugins.matching.parts import Part
 from rig.plugins.matching.rules import Rules
 from rig.plugins.matching.values import alike, filled, read_number, typed
 from rig.plugins.own_tools.folder import load_folder
@@ -29,7 +30,15 @@ TOOLS = """
     "limit": {"type": "number"}, "sizes": {"type": "array", "items": {"type": "number"}},
     "memo": {"type": "string"}, "note": {"type": "string"},
     "filter": {"type": "object", "properties": {"kind": {"type": "string", "default": "any"},
-      "tags": {"type": "array", "items": {"type": "string"}}, "min": {"type": "number"}}}}}},
+      "tags": {"type": "array", "items": {"type": "string"}}, "min": {"type": "number"}}},
+    "hours": {"type": "array", "items": {"type": "string", "format": "time"}},
+    "span": {"type": "object", "properties": {"at": {"type": "string", "format": "time"},
+      "days": {"type": "array", "items": {"type": "string", "format": "date"}}}},
+    "since": {"anyOf": [{"type": "string", "format": "date-time"}, {"type": "null"}], "default": null},
+    "owner": {"$ref": "#/$defs/Owner"},
+    "kinds": {"type": "array", "items": {"type": "string"}, "default": ["all"]}},
+    "$defs": {"Owner": {"type": "object", "properties": {"name": {"type": "string"},
+      "level": {"type": "integer", "default": 5}, "from": {"type": "string", "format": "date"}}}}}},
  {"name": "find_files", "description": "Finds.", "action": false,
   "parameters": {"type": "object", "properties": {
     "path": {"type": "string"}, "depth": {"type": "integer", "default": 1}}}}]}
@@ -68,6 +77,16 @@ SAME: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"at": "18:30"}, {"at": "6.30 p.m."}),
     ({"when": "2025-03-06T23:30:00Z"}, {"when": "2025-03-07 00:30+01:00"}),
     ({"when": "2025-03-06T18:30:00Z"}, {"when": "2025-03-06t18:30:00z"}),
+    ({"hours": ["18:30", "06:00"]}, {"hours": ["6:30 pm", "6 AM"]}),
+    ({"hours": {"$set": ["18:30", "06:00"]}}, {"hours": ["6 AM", "6:30 pm"]}),
+    ({"at": {"$one_of": ["18:30", "06:00"]}}, {"at": "6 AM"}),
+    ({"span": {"at": "18:30", "days": ["2025-03-06"]}}, {"span": {"at": "6:30 PM", "days": ["2025/3/6"]}}),
+    ({"span": {"at": {"$one_of": ["18:30"]}}}, {"span": {"at": "6:30 PM"}}),
+    ({"since": "2025-03-06T23:30:00Z"}, {"since": "2025-03-07T00:30:00+01:00"}),
+    ({"owner": {"name": "Jo"}}, {"owner": {"name": "Jo", "level": 5, "from": None}}),
+    ({"owner": {"name": "Jo", "from": "2025-03-06"}}, {"owner": {"name": "Jo", "from": "2025-03-06T00:00"}}),
+    ({"filter": {"min": 2}}, {"filter": {"min": 2, "kind": None}}),
+    ({"path": "a"}, {"path": "a", "kinds": ["all"]}),
 ]
 OTHER: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"path": "a"}, {"path": "a", "force": True}),
@@ -87,6 +106,13 @@ OTHER: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"at": "23:30:00Z"}, {"at": "23:30:00+01:00"}),
     ({"at": "18:30"}, {"at": "6:30"}),
     ({"when": "2025-03-06T18:30:00Z"}, {"when": "2025-03-06T18:30:00+01:00"}),
+    ({"hours": ["18:30"]}, {"hours": ["6:30"]}),
+    ({"hours": ["18:30", "06:00"]}, {"hours": ["6:00", "18:30"]}),
+    ({"span": {"at": "18:30"}}, {"span": {"at": "6:30 am"}}),
+    ({"keep": ["18:30"]}, {"keep": ["6:30 pm"]}),
+    ({"owner": {"name": "Jo"}}, {"owner": {"name": "Jo", "level": 6}}),
+    ({"path": "a"}, {"path": "a", "kinds": []}),
+    ({"path": "a", "kinds": []}, {"path": "a"}),
 ]
 
 
@@ -165,4 +191,7 @@ def test_what_is_no_number(text: str) -> None:
 def test_defaults_are_filled_in_at_any_depth() -> None:
     item = {"type": "object", "properties": {"n": {"default": 1}, "m": {"default": None}}}
     schema = {"properties": {"all": {"type": "array", "items": item}}}
-    assert filled(schema, {"all": [{}, {"n": 2}], "more": 3}) == {"all": [{"n": 1}, {"n": 2}], "more": 3}
+    assert filled(Part(schema, schema), {"all": [{}, {"n": 2}], "more": 3}) == {
+        "all": [{"n": 1}, {"n": 2}],
+        "more": 3,
+    }

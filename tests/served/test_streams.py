@@ -240,6 +240,33 @@ def modes() -> Iterator[tuple[str, Callable[[], Reply], Any]]:
         [OSLO],
     )
 
+    texts = [
+        {"index": 0, "text": part, "finish_reason": reason}
+        for part, reason in (("Hello", None), ("", "stop"))
+    ]
+    yield "text of a choice", lambda: events(*({"choices": [choice]} for choice in texts)), "Hello"
+    yield (
+        "JSON by line, as JSON",
+        lambda: raw(*(part[6:].replace("\n\n", "\n") for part in HELLO[:3]), kind="application/json"),
+        "Hello",
+    )
+    yield (
+        "a list of events",
+        lambda: Reply([json.dumps([chunk(content="Hello"), chunk("stop")]).encode()]),
+        "Hello",
+    )
+    yield (
+        "null among calls",
+        lambda: events(chunk(content="Hello", tool_calls=[None]), chunk("stop")),
+        "Hello",
+    )
+    yield (
+        "arguments that grow",
+        lambda: called(*(piece("weather", TEXT[:end], id_="a") for end in (3, 9, 16))),
+        [OSLO],
+    )
+    yield "a name with blanks", lambda: called(piece(" weather\n", TEXT)), [OSLO]
+
     yield "cut within words", lambda: raw(HELLO[0]), "connection"
     yield "cut within an event", lambda: raw(HELLO[0], HELLO[1][:20]), "connection"
     yield "nothing at all", lambda: raw(""), "connection"

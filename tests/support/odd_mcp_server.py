@@ -45,6 +45,14 @@ def out(text: str) -> None:
         return
     if MODE == "crlf":
         data = data.replace(b"\n", b"\r\n\r\n")
+    if MODE == "pretty":
+        data = json.dumps(json.loads(text), indent=2).encode() + b"\n"
+    if MODE in ("logged", "padded", "as_events"):
+        data = {"logged": b"INFO {1} sent: ", "padded": b"\0\0", "as_events": b"data: "}[MODE] + data
+    if MODE == "two_on_a_line":
+        data = b'{"jsonrpc": "2.0", "method": "notifications/x"}' + data
+    if MODE == "bytes_before":
+        data = b"\xff\xfe\n" + data
     if MODE == "boms" or (MODE == "bom" and "protocolVersion" in text):
         data = b"\xef\xbb\xbf" + data
     sys.stdout.buffer.write(data)
@@ -52,7 +60,7 @@ def out(text: str) -> None:
 
 
 def put(**message: Any) -> None:
-    whole = {"jsonrpc": "2.0", **message}
+    whole = {"jsonrpc": "2.0", **message, **({"error": {}} if MODE == "empty_error" else {})}
     log = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"data": "hello"}}
     out(json.dumps([log, whole, 3] if MODE == "batches" else whole))
 

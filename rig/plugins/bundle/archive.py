@@ -197,7 +197,7 @@ class Stream:
         """Yield the next `size` bytes. Raises RigError if there are fewer."""
         while size:
             if not (self._left or self._more()):
-                raise self._fault("ends too early")
+                raise self._fault("ends too early; it is no bundle of rig, or a part of one")
             piece, self._left = self._left[:size], self._left[size:]
             size -= len(piece)
             yield piece

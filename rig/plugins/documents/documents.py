@@ -109,17 +109,24 @@ class DocumentPart:
         return [part.text() for part in self.items()] if isinstance(self.value, list) else [self.text()]
 
 
-def read(file: Path) -> list[DocumentPart]:
-    """Read the documents of a file: one of JSON, any number of YAML. Raises RigError, with the place."""
+def read(file: Path, **options: Any) -> list[DocumentPart]:
+    """Read the documents of a file: one of JSON, any number of YAML. Raises RigError, with the place.
+
+    `options` are those of `json.loads`.
+    """
     is_yaml = file.suffix.lower() in YAML_ENDINGS
     text = read_text(file).removeprefix("\ufeff")
-    return list(from_yaml(text, file)) if is_yaml else [DocumentPart(from_json(text, str(file)), file)]
+    return (
+        list(from_yaml(text, file))
+        if is_yaml
+        else [DocumentPart(from_json(text, str(file), **options), file)]
+    )
 
 
-def from_json(text: str, where: str) -> Json:
+def from_json(text: str, where: str, **options: Any) -> Json:
     """Read a JSON value. Raises RigError for names that appear twice, for NaN, and for too deep nesting."""
     try:
-        return Budget(where, levels=PLAIN).json(text, exact=True)
+        return Budget(where, levels=PLAIN).json(text, exact=True, **options)
     except JSONDecodeError as error:
         raise RigError(f"{where}, line {error.lineno}: not JSON: {error.msg}") from error
     except ValueError as error:

@@ -76,6 +76,10 @@ def check(settings: "EngineSettings") -> None:
             " raise one or lower the other"
         )
     settings.check()
+    if settings.sampling is not None:
+        from rig.plugins.llama.files.sampling import check_sampling
+
+        check_sampling(settings.sampling)
     if settings.format not in ("auto", "rig", "native"):
         from rig.plugins.llama.formats.form import check_name
 

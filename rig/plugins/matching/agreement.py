@@ -5,11 +5,13 @@ from collections.abc import Callable, Iterator, Mapping
 
 from rig.core.calls import Json
 from rig.core.errors import RigError
+from rig.plugins.matching.parts import Part
 from rig.plugins.matching.values import (
     ABSENT,
+    ANY,
     alike,
+    both_nothing,
     is_close,
-    is_nothing,
     read_instant,
     read_number,
     seconds_between,
@@ -28,19 +30,20 @@ _OF_A_VALUE = ("exact", "number", "date", "time", "datetime", "set")
 """The rules that compare a value with the expected one."""
 
 
-def agrees(rule: Rule, expected: Json, got: Json) -> bool:
+def agrees(rule: Rule, expected: Json, got: Json, part: Part = ANY) -> bool:
     """Return whether a value agrees with the expected one; `ABSENT` stands for no value. Never raises.
 
-    Nothing agrees with nothing, and a text with itself, even if it is no time where a time is due.
+    Nothing agrees with nothing, and a text with itself, even if it is no time where a time is due. `part`
+    is what the tool's schema says of the value.
     """
-    is_same = is_nothing(got) if is_nothing(expected) else isinstance(expected, str) and alike(expected, got)
-    return (is_same and rule.name in _OF_A_VALUE) or holds(rule, expected, got)
+    is_same = both_nothing(expected, got, part) or (isinstance(expected, str) and alike(expected, got))
+    return (is_same and rule.name in _OF_A_VALUE) or holds(rule, expected, got, part)
 
 
-def holds(rule: Rule, expected: Json, got: Json) -> bool:
+def holds(rule: Rule, expected: Json, got: Json, part: Part = ANY) -> bool:
     """Return whether both values can be read, and agree. Never raises."""
     try:
-        return _AGREES[rule.name](rule, None if expected is ABSENT else expected, got)
+        return _AGREES[rule.name](rule, None if expected is ABSENT else expected, got, part)
     except (TypeError, ValueError, AttributeError, OverflowError, TimeoutError, RecursionError):
         return False
 
@@ -132,31 +135,38 @@ def _difference(expected: Json, got: Json, path: str, has_rules: bool) -> tuple[
     if isinstance(expected, dict) and isinstance(got, dict) and not (has_rules and parse(expected)):
         for name in dict.fromkeys((*expected, *got)):
             one, other = expected.get(name, ABSENT), got.get(name, ABSENT)
-            if not (is_nothing(one) and is_nothing(other)) and not _agrees_inside(one, other, has_rules):
+            if not both_nothing(one, other) and not _agrees_inside(one, other, has_rules=has_rules):
                 one, other = expected.get(name), got.get(name)
                 return _difference(one, other, f"{path}.{name}", has_rules)
     if isinstance(expected, list) and isinstance(got, list) and len(expected) == len(got):
         for place, (one, other) in enumerate(zip(expected, got, strict=True)):
-            if not _agrees_inside(one, other, has_rules):
+            if not _agrees_inside(one, other, has_rules=has_rules):
                 return _difference(one, other, f"{path}[{place}]", has_rules)
     return path, expected, got
 
 
-def _agrees_inside(expected: Json, got: Json, has_rules: bool = True) -> bool:
+def _agrees_inside(expected: Json, got: Json, part: Part = ANY, has_rules: bool = True) -> bool:
     """Return whether a value agrees with one that may have rules inside. Any text agrees with a `$text`."""
     if not has_rules:
-        return got is not ABSENT and alike(expected, got)
+        return got is not ABSENT and alike(expected, got, part)
     if isinstance(expected, list):
-        return isinstance(got, list) and len(expected) == len(got) and all(map(_agrees_inside, expected, got))
+        items = part.items
+        return (
+            isinstance(got, list)
+            and len(expected) == len(got)
+            and all(_agrees_inside(one, other, items) for one, other in zip(expected, got, strict=True))
+        )
     if not isinstance(expected, dict):
-        return alike(expected, got)
+        return alike(expected, got, part)
     rule = parse(expected)
     if rule is not None:
-        return isinstance(got, str) if rule.is_text else agrees(rule, rule.of, got)
+        return isinstance(got, str) if rule.is_text else agrees(rule, rule.of, got, part)
     if not isinstance(got, dict):
         return False
-    pairs = [(expected.get(name, ABSENT), got.get(name, ABSENT)) for name in {**expected, **got}]
-    return all((is_nothing(one) and is_nothing(other)) or _agrees_inside(one, other) for one, other in pairs)
+    triples = (
+        (expected.get(name, ABSENT), got.get(name, ABSENT), part.member(name)) for name in {**expected, **got}
+    )
+    return all(both_nothing(*triple) or _agrees_inside(*triple) for triple in triples)
 
 
 def _check(rule: Rule) -> None:
@@ -178,40 +188,40 @@ def _check(rule: Rule) -> None:
         raise RigError(f"the example {rule.options['example']!r} does not agree with ${rule.name}")
 
 
-def _number(rule: Rule, expected: Json, got: Json) -> bool:
+def _number(rule: Rule, expected: Json, got: Json, part: Part) -> bool:
     """Return whether two numbers, given as numbers or texts, are equal or near enough."""
     due, number = read_number(expected), read_number(got)
     return is_close(due, number) or abs(due - number) <= rule.options.get("within", 0)
 
 
-def _datetime(rule: Rule, expected: Json, got: Json) -> bool:
+def _datetime(rule: Rule, expected: Json, got: Json, part: Part) -> bool:
     return bool(seconds_between(expected, got) <= rule.options.get("within", 0))
 
 
-def _time(rule: Rule, expected: Json, got: Json) -> bool:
+def _time(rule: Rule, expected: Json, got: Json, part: Part) -> bool:
     return bool(seconds_of_day_between(expected, got) <= rule.options.get("within", 0))
 
 
-def _set(rule: Rule, expected: Json, got: Json) -> bool:
+def _set(rule: Rule, expected: Json, got: Json, part: Part) -> bool:
     """Return whether two lists have the same elements, in any order and however often."""
     if not (isinstance(expected, list) and isinstance(got, list)):
         return False
-    return _contains(got, expected) and _contains(expected, got)
+    return _contains(got, expected, part.items) and _contains(expected, got, part.items)
 
 
-def _contains(values: list[Json], others: list[Json]) -> bool:
+def _contains(values: list[Json], others: list[Json], part: Part) -> bool:
     # Most are written alike, so that only the others are compared with all values.
     written = {json.dumps(value, sort_keys=True) for value in values}
     left = (other for other in others if json.dumps(other, sort_keys=True) not in written)
-    return all(any(alike(value, other) for value in values) for other in left)
+    return all(any(alike(value, other, part) for value in values) for other in left)
 
 
-def _one_of(rule: Rule, expected: Json, got: Json) -> bool:
+def _one_of(rule: Rule, expected: Json, got: Json, part: Part) -> bool:
     """Return whether a value is one of the rule's; null among those allows the argument to be left out."""
-    return any(alike(value, None if got is ABSENT else got) for value in rule.of)
+    return any(alike(value, None if got is ABSENT else got, part) for value in rule.of)
 
 
-def _regex(rule: Rule, expected: Json, got: Json) -> bool:
+def _regex(rule: Rule, expected: Json, got: Json, part: Part) -> bool:
     """Return whether the pattern matches a text as a whole; a number is matched as it is written."""
     text = str(got) if isinstance(got, int | float) and not isinstance(got, bool) else got
     if not isinstance(text, str) or len(text) > LONGEST:
@@ -219,16 +229,16 @@ def _regex(rule: Rule, expected: Json, got: Json) -> bool:
     return is_match(rule.of, text) or (typed(text) != text and is_match(rule.of, typed(text)))
 
 
-_AGREES: Mapping[str, Callable[[Rule, Json, Json], bool]] = {
-    "exact": lambda rule, expected, got: alike(expected, got),
+_AGREES: Mapping[str, Callable[[Rule, Json, Json, Part], bool]] = {
+    "exact": lambda rule, expected, got, part: alike(expected, got, part),
     "number": _number,
-    "date": lambda rule, expected, got: read_instant(expected).date() == read_instant(got).date(),
+    "date": lambda rule, expected, got, part: read_instant(expected).date() == read_instant(got).date(),
     "time": _time,
     "datetime": _datetime,
     "set": _set,
-    "text": lambda rule, expected, got: alike(expected, got),
-    "any": lambda rule, expected, got: True,
+    "text": lambda rule, expected, got, part: alike(expected, got, part),
+    "any": lambda rule, expected, got, part: True,
     "one_of": _one_of,
     "regex": _regex,
-    NESTED: lambda rule, expected, got: _agrees_inside(rule.of, got),
+    NESTED: lambda rule, expected, got, part: _agrees_inside(rule.of, got, part),
 }

@@ -10,7 +10,8 @@ from rig.core import times
 from rig.core.calls import Difference, ExecutedCall, Json
 from rig.core.errors import RigError
 from rig.plugins.matching.agreement import NESTED, agrees, nested_texts
-from rig.plugins.matching.values import ABSENT, alike, is_nothing, typed, value_pairs
+from rig.plugins.matching.parts import Part
+from rig.plugins.matching.values import ABSENT, ANY, alike, both_nothing, typed, value_pairs
 from rig.scoring.similarity import Meaning, Similarity
 from rig.world.rules import Rule, TrueCall
 from rig.world.spec import FREE_TEXT, Equality, Response, Text, Tool
@@ -161,14 +162,15 @@ class Rules:
         self, name: str, how: Equality | Rule, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall
     ) -> bool:
         """Return whether an argument agrees, as it is written or with the defaults of the tool's schema."""
+        part = Part(tool.parameters, tool.parameters).member(name)
         for expected, got in self._values(name, tool, predicted, truth):
             if isinstance(how, Rule):
-                if agrees(how, expected, got):
+                if agrees(how, expected, got, ANY if self.toolbox.ignores_extras else part):
                     return True
                 continue
             with suppress(TypeError, ValueError):
-                both_nothing = name not in truth.arguments and is_nothing(expected) and is_nothing(got)
-                if both_nothing or (got is not ABSENT and self.equal(how, expected, got, predicted.username)):
+                says_none = name not in truth.arguments and both_nothing(expected, got)
+                if says_none or (got is not ABSENT and self.equal(how, expected, got, predicted.username)):
                     return True
         return False
 

@@ -3,13 +3,17 @@
 import math
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 
 from rig.core.calls import Json, JsonObject
+from rig.plugins.matching.parts import Part
 
 ABSENT = object()
 """The value of an argument that was not given."""
+
+ANY = Part(None, {})
+"""The part of a schema that says nothing."""
 
 CLOSE = 1e-9
 """How far two numbers may differ, relative to the larger, by being computed in binary."""
@@ -40,30 +44,56 @@ def typed(text: str) -> str:
     return text if "\n" in text else text.strip()
 
 
-def is_nothing(value: Json) -> bool:
-    """Return whether a value says no more than leaving it out would: null, or an empty list or object."""
-    return value is ABSENT or value is None or value == [] or value == {}
+def is_nothing(value: Json, part: Part = ANY) -> bool:
+    """Return whether a value says no more than leaving it out would: null, or an empty list or object.
+
+    An empty one does say something where `part`, what the schema says of the value, has another default.
+    """
+    if value is ABSENT or value is None:
+        return True
+    return (value == [] or value == {}) and (part is ANY or part.default in (None, [], {}))
 
 
-def alike(expected: Json, got: Json) -> bool:
+def both_nothing(one: Json, other: Json, part: Part = ANY) -> bool:
+    """Return whether both of two values say nothing."""
+    return is_nothing(one, part) and is_nothing(other, part)
+
+
+def alike(expected: Json, got: Json, part: Part = ANY) -> bool:
     """Return whether two values are equal but for how texts are typed, how numbers are rounded, and members
-    that say nothing.
+    that say nothing. Times are read where the schema, of which this is a `part`, says that a text is one.
     """
     if isinstance(expected, bool) or isinstance(got, bool):
         return expected is got
     if isinstance(expected, str) and isinstance(got, str):
-        return expected == got or typed(expected) == typed(got)
+        return expected == got or typed(expected) == typed(got) or _is_same_time(expected, got, part)
     if isinstance(expected, int | float) and isinstance(got, int | float):
         return is_close(expected, got)
     if isinstance(expected, list) and isinstance(got, list):
-        return len(expected) == len(got) and all(map(alike, expected, got))
+        items = part.items
+        return len(expected) == len(got) and all(
+            alike(one, other, items) for one, other in zip(expected, got, strict=True)
+        )
     if isinstance(expected, dict) and isinstance(got, dict):
         ones, others = ({typed(name): value for name, value in one.items()} for one in (expected, got))
         if len(ones) + len(others) < len(expected) + len(got):
             return expected == got  # two names that are read alike
-        pairs = [(ones.get(name, ABSENT), others.get(name, ABSENT)) for name in {**ones, **others}]
-        return all((is_nothing(one) and is_nothing(other)) or alike(one, other) for one, other in pairs)
+        triples = (
+            (ones.get(name, ABSENT), others.get(name, ABSENT), part.member(name))
+            for name in {**ones, **others}
+        )
+        return all(both_nothing(*triple) or alike(*triple) for triple in triples)
     return bool(expected == got)
+
+
+def _is_same_time(expected: str, got: str, part: Part) -> bool:
+    """Return whether two texts are the same day, time or instant, if the schema says that they are one."""
+    if part is ANY or (compare := _TIMES.get(part.format)) is None:
+        return False
+    try:
+        return compare(expected, got)
+    except (ValueError, OverflowError):
+        return False
 
 
 def is_close(expected: float, got: float) -> bool:
@@ -77,19 +107,18 @@ def _is_whole(number: float) -> bool:
     return isinstance(number, int) or number.is_integer()
 
 
-def filled(schema: Json, value: Json) -> Json:
+def filled(part: Part, value: Json) -> Json:
     """Return a value with the defaults that its schema declares for what it leaves out, null included."""
-    if not isinstance(schema, Mapping):
-        return value
     if isinstance(value, list):
-        return [filled(schema.get("items"), item) for item in value]
-    properties = schema.get("properties")
-    if not isinstance(value, dict) or not isinstance(properties, Mapping):
+        items = part.items
+        return [filled(items, item) for item in value] if items.schema is not None else value
+    if not isinstance(value, dict) or not (properties := part.properties):
         return value
-    whole = {name: filled(properties.get(name), item) for name, item in value.items()}
-    for name, part in properties.items():
-        if whole.get(name) is None and isinstance(part, Mapping) and part.get("default") is not None:
-            whole[name] = part["default"]
+    parts = {name: part.member(name) for name in {**value, **properties}}
+    whole = {name: filled(parts[name], item) for name, item in value.items()}
+    for name in properties:
+        if whole.get(name) is None and (default := parts[name].default) is not None:
+            whole[name] = default
     return whole
 
 
@@ -98,7 +127,8 @@ def value_pairs(
 ) -> Iterator[tuple[Json, Json]]:
     """Yield the values of an argument in two calls, as they are written and with the schema's defaults."""
     yield expected.get(name, ABSENT), got.get(name, ABSENT)
-    yield filled(schema, expected).get(name, ABSENT), filled(schema, got).get(name, ABSENT)
+    part = Part(schema, schema)
+    yield filled(part, expected).get(name, ABSENT), filled(part, got).get(name, ABSENT)
 
 
 _GROUPED = re.compile(r"[+-]?\d{1,3}(?:[, ]\d{2,3})*[, ]\d{3}(?:\.\d+)?")
@@ -186,3 +216,12 @@ def seconds_of_day_between(expected: Json, got: Json) -> int:
     if zone is not None and other is not None:
         due, read = due - zone, read - other
     return min((due - read) % DAY_S, (read - due) % DAY_S)
+
+
+_TIMES: Mapping[str, Callable[[str, str], bool]] = {
+    "date": lambda one, other: read_instant(one).date() == read_instant(other).date(),
+    "time": lambda one, other: seconds_of_day_between(one, other) == 0,
+    "date-time": lambda one, other: seconds_between(one, other) == 0,
+    "datetime": lambda one, other: seconds_between(one, other) == 0,
+}
+"""Whether two texts are the same, by the format that a schema gives them."""

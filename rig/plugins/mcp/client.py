@@ -97,7 +97,7 @@ class McpClient:
             raise McpServerFault(f"does not speak a version of MCP that rig knows: {refusal}") from refusal
 
     def _launch(self) -> None:
-        self._received = self._log = b""
+        self._received = self._log = self._open = b""
         pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         environment = dict(self._environment)
         try:
@@ -268,9 +268,10 @@ class McpClient:
             name = "seconds" if method == "tools/call" else "start_seconds"
             remedy = f"; if it needs longer, set `{name}` in mcp.json"
             self._give_up(f"did not answer {method} within {seconds:g} s{noise}{remedy}")
-        if answer.get("error") is not None:  # null beside a result is no error
+        has_result = isinstance(answer.get("result"), dict)
+        if answer.get("error") or ("error" in answer and not has_result):  # null beside a result is no error
             raise RequestRefused(answer["error"])
-        if not isinstance(answer.get("result"), dict):
+        if not has_result:
             self._give_up(f"answered {method} with neither a result nor an error")
         return dict(answer["result"])
 
@@ -296,7 +297,7 @@ class McpClient:
             line, newline, rest = self._received.partition(b"\n")
             if newline:
                 self._received = rest
-                message = _message(line)
+                message = _message(self._joined(line))
                 if isinstance(message, list):  # a batch, which the version of 2025-03-26 has
                     lines = (f"{json.dumps(each)}\n".encode() for each in message)
                     self._received = b"".join(lines) + rest
@@ -314,6 +315,16 @@ class McpClient:
                 self._give_up("floods its output with what is no answer")
             if not newline and len(self._received) > LONGEST_LINE:
                 self._give_up(f"sends a line of more than {LONGEST_LINE >> 20} MiB")
+
+    def _joined(self, line: bytes) -> bytes:
+        """Return a line; nothing within a message that goes over several lines, and all of it at its end."""
+        if not self._open and line.rstrip() != b"{":
+            return line
+        self._open += line + b"\n"
+        if line.rstrip() != b"}" and len(self._open) <= LONGEST_LINE:
+            return b""
+        whole, self._open = self._open, b""
+        return whole
 
     def _heed(self, message: JsonObject, until: float) -> None:
         """Handle a request or notification from the server. The only request that gets a result is a ping."""
@@ -381,13 +392,31 @@ def _message(line: bytes) -> JsonObject | list[Json] | None:
     """Return the JSON-RPC message in a line, or several; None if it holds none.
 
     What JSON or UTF-8 cannot express is replaced here, since answers are stored: an infinite number by its
-    name, and half of a surrogate pair by the replacement character.
+    name, and half of a surrogate pair or a byte of no character by the replacement character.
     """
+    text = line.decode("utf-8-sig", "replace")
     try:
-        message = json_of(line.decode("utf-8-sig"), "a server", DEEPEST)
-    except (RigError, UnicodeDecodeError):
-        return None
+        message = json_of(text, "a server", DEEPEST)
+    except RigError:
+        message = list(_among(text)) or None
     return mapped(message, _expressible) if isinstance(message, dict | list) else None
+
+
+def _among(text: str) -> Iterator[Json]:
+    """Yield the messages in a line that also holds something else, such as the prefix of a log."""
+    at, left = 0, _MOST_TRIES if '"jsonrpc"' in text else 0
+    while left and (at := text.find("{", at)) >= 0:
+        left -= 1
+        end = at + 1
+        with suppress(ValueError, RecursionError, RigError):
+            _, end = json.JSONDecoder().raw_decode(text, at)
+            message = json_of(text[at:end], "a server", DEEPEST)
+            if isinstance(message, dict) and "jsonrpc" in message:
+                yield message
+        at = end
+
+
+_MOST_TRIES = 8
 
 
 def _expressible(value: Json) -> Json:

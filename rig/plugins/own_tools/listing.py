@@ -16,6 +16,7 @@ from rig.core.errors import RigError
 from rig.core.files import write
 from rig.plugins.documents.documents import DocumentPart, read
 from rig.plugins.matching.agreement import simple
+from rig.plugins.matching.parts import Part
 from rig.plugins.own_tools.parameters import MOST_IN_FILE, ParameterReader
 from rig.world.rules import Rule
 from rig.world.spec import FREE_TEXT, NAME_REGEX, Match, Response, Tool
@@ -101,7 +102,7 @@ class Unreadable(RigError):
 
 def read_listing(file: Path) -> Listing:
     """Read the tools of a file, in the form that its content shows. Raises RigError, with the place."""
-    documents = read(file)
+    documents = read(file, parse_constant=lambda _: None)  # NaN says nothing
     if len(documents) != 1:
         raise RigError(f"{file}: needs one list of tools")
     return listing_of(documents[0])
@@ -117,7 +118,7 @@ def listing_of(document: DocumentPart) -> Listing:
     notes: list[str] = []
     left_out: list[str] = []
     budget = Budget(document.place, values=MOST_IN_FILE)
-    for part in _tools(document, notes):
+    for part in _each(_tools(document, notes)):
         try:
             form, tool = _declaration(part, notes, budget)
             if tool.name in tools:
@@ -149,7 +150,7 @@ def matching(schema: JsonObject, chosen: Mapping[str, Rule] | None = None) -> di
     """Return the rule that compares each argument: the chosen one, else one that fits its type."""
     rules = dict(chosen or {})
     for name, property_ in schema["properties"].items():
-        suggested = _BY_FORMAT.get(property_.get("x-format") or property_.get("format") or "")
+        suggested = _BY_FORMAT.get(Part(property_, schema).format)
         by_type = "number" if property_.get("type") == "number" else "exact"
         rules.setdefault(name, Rule(suggested or by_type))
     return {name: rules[name] for name in schema["properties"]}
@@ -160,16 +161,30 @@ def _tools(part: DocumentPart, notes: list[str]) -> Iterator[DocumentPart]:
     if isinstance(part.value, list):
         return part.items()
     fields = part.fields()
-    if "result" in fields:
-        return _tools(fields["result"], notes)
+    for name in ("result", "toolConfig"):
+        if name in fields:
+            return _tools(fields[name], notes)
     if fields.get("nextCursor") is not None and fields["nextCursor"].value:
         notes.append(f"{part.place}: the listing is incomplete; it has a nextCursor")
-    for name in ("tools", "functions"):
+    for name in ("tools", "functions", *_DECLARED):
         if name in fields:
             return fields[name].items()
     if "name" in fields or "function" in fields:
         return iter([part])
     raise part.fault("no tools here: needs a list, or an object with `tools`")
+
+
+_DECLARED = ("functionDeclarations", "function_declarations")
+
+
+def _each(parts: Iterator[DocumentPart]) -> Iterator[DocumentPart]:
+    """Yield parts that declare one tool each, where one of them holds several, as Gemini's do."""
+    for part in parts:
+        name = next((name for name in _DECLARED if isinstance(part.value, dict) and name in part.value), None)
+        if name is not None and isinstance(part.value[name], list):
+            yield from part.inside(name).items()
+        else:
+            yield part
 
 
 def _declaration(part: DocumentPart, notes: list[str], budget: Budget) -> tuple[str, ToolDeclaration]:
@@ -232,6 +247,14 @@ def _form(outer: Mapping[str, DocumentPart]) -> tuple[str, Mapping[str, Document
     """Return the form of a tool, the part with its name, and the name of its schema there."""
     if "function" in outer and isinstance(outer["function"].value, dict):
         return "OpenAI", outer["function"].fields(), "parameters"
+    if "toolSpec" in outer and isinstance(outer["toolSpec"].value, dict):
+        inner = outer["toolSpec"].fields()
+        whole = inner.get("inputSchema")
+        if whole is not None and isinstance(whole.value, dict) and "json" in whole.value:
+            inner["inputSchema"] = whole.inside("json")
+        return "Bedrock", inner, "inputSchema"
+    if "parameter_definitions" in outer:
+        return "Cohere", outer, "parameter_definitions"
     for form, schema in (("MCP", "inputSchema"), ("Anthropic", "input_schema")):
         if schema in outer:
             return form, outer, schema

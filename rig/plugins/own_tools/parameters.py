@@ -7,6 +7,7 @@ reference, into `$defs`. Calls are judged by what is read. A grammar enforces wh
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import product
 from math import ceil
@@ -55,6 +56,19 @@ def weight(value: Json) -> float:
     return total
 
 
+def _are_properties(value: Json) -> bool:
+    """Return whether an object is not a schema but its properties alone, each with a type or a choice."""
+    return (
+        isinstance(value, dict)
+        and bool(value)
+        and "properties" not in value
+        and all(isinstance(of, dict) and of.keys() & _SAYS_KIND for of in value.values())
+    )
+
+
+_SAYS_KIND = frozenset(("type", "enum", "const", "anyOf", "oneOf", "$ref"))
+
+
 @dataclass(frozen=True, slots=True)
 class _At:
     """Where a schema stands: its path, its depth, and the references on the way to it.
@@ -88,8 +102,14 @@ class ParameterReader:
     def parameters(self) -> JsonObject:
         """Return the schema of the arguments, of type object. Raises RigError for a fault, with its place."""
         value = [] if self._root.value is None else self._root.value
+        if isinstance(value, str):
+            with suppress(ValueError):
+                value = Budget(self._root.place).json(value)
+        value = vocabulary.named(value)
         if value == []:  # PHP's empty object
             value = {}
+        if _are_properties(value):
+            value = {"properties": value}
         if not isinstance(value, dict):
             raise self._root.fault("the schema of parameters has to be an object")
         node = self._node(value, _At())
@@ -140,6 +160,8 @@ class ParameterReader:
             return {}
         if raw is False:
             return {"not": {}}
+        if vocabulary.is_type(raw):
+            raw = {"type": raw}
         if place.depth > DEEPEST:
             raise self._fault(place, f"is nested deeper than {DEEPEST} levels")
         schema, place, reference = self._followed(raw, place)

@@ -1,6 +1,7 @@
 """The words of JSON Schema 2020-12, and what other drafts, OpenAPI, PHP, Python and Gemini write for them."""
 
 import math
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
@@ -79,6 +80,20 @@ _ALIASES = {
     "unknown": "any",
 }
 """Names of types in other languages. `any` is draft 3's word for no constraint."""
+_FORMATS = {
+    "date": "date",
+    "datetime": "date-time",
+    "date-time": "date-time",
+    "timestamp": "date-time",
+    "time": "time",
+    "uuid": "uuid",
+    "email": "email",
+    "uri": "uri",
+    "url": "uri",
+}
+"""Formats that are written as types."""
+_LISTS = ("list", "array", "sequence", "iterable", "set", "tuple")
+_GENERIC = re.compile(r"(?:typing\.)?(\w+)[\[<](.+)[\]>]|(.+)\[\]")
 
 
 def normal(schema: JsonObject) -> JsonObject:
@@ -96,6 +111,7 @@ def normal(schema: JsonObject) -> JsonObject:
         else:
             kept["anyOf"] = options
     _drafts(kept)
+    _of_languages(kept)
     is_nullable = kept.pop("nullable", False) is True
     if "type" in kept:
         kept["type"] = _types(kept["type"])
@@ -132,6 +148,42 @@ def _drafts(kept: JsonObject) -> None:
     kept.pop("unevaluatedItems", None)
 
 
+def _of_languages(kept: JsonObject) -> None:
+    """Replace a type that is written as in a programming language: List[str], str | None, string[], date."""
+    name = kept.get("type")
+    if not isinstance(name, str) or name.lower() in BY_TYPE:
+        return
+    name = name.strip()
+    if (form := _FORMATS.get(name.lower())) is not None:
+        kept["type"] = "string"
+        kept.setdefault("format", form)
+    elif (generic := _GENERIC.fullmatch(name)) is not None:
+        outer, inner = (generic[1] or "list").lower(), generic[2] or generic[3]
+        if outer == "optional":
+            kept["type"] = [inner, "null"]
+        elif outer in _LISTS:
+            kept["type"] = "array"
+            kept.setdefault("items", {} if "," in inner else {"type": inner})
+        else:
+            kept["type"] = outer
+    elif "|" in name:
+        kept["type"] = [part.strip() for part in name.split("|")]
+
+
+def is_type(name: Json) -> bool:
+    """Return whether a value names a type, in this language or another, as `{"city": "string"}` does."""
+    return isinstance(name, str) and name.lower() in {*BY_TYPE, *_ALIASES, *_FORMATS}
+
+
+def named(value: Json) -> Json:
+    """Return properties by name, where they are a list of schemas that have names; else the value."""
+    if not isinstance(value, list) or not value:
+        return value
+    if not all(isinstance(item, dict) and isinstance(item.get("name"), str) for item in value):
+        return value
+    return {item["name"]: {word: of for word, of in item.items() if word != "name"} for item in value}
+
+
 def _or_null(schema: JsonObject) -> JsonObject:
     """Return a schema that null satisfies as well (OpenAPI's `nullable`)."""
     if schema.keys() & {"$ref", "allOf", "anyOf"}:
@@ -160,6 +212,8 @@ def _types(value: Json) -> list[str] | None:
 
 def _value(word: str, value: Any) -> Any:
     """Return the value of a word in the form that 2020-12 has it; None for one that constrains nothing."""
+    if word in _COUNTS | _NUMBERS and isinstance(value, str):
+        value = _number(value)
     if word in _COUNTS:
         if value == math.inf:  # as 1e400 is read
             return None
@@ -175,6 +229,7 @@ def _value(word: str, value: Any) -> Any:
         if not isinstance(value, str):
             raise ValueError(f"has {word} {_shown(value)}, which is not a text")
     elif word in SCHEMA_MAPS:
+        value = named(value) if word == "properties" else value
         if not isinstance(value, dict) and value != []:  # an empty object, as PHP writes it
             raise ValueError(f"needs names with schemas in {word}")
         return value or {}
@@ -195,6 +250,14 @@ def _value(word: str, value: Any) -> Any:
     return value
 
 
+def _number(text: str) -> Json:
+    """Return the number that a short text is; else the text."""
+    try:
+        return int(text) if text.isdecimal() else float(text)
+    except ValueError:
+        return text
+
+
 def _list(word: str, value: Json) -> Json:
     if isinstance(value, dict) and value and word != "prefixItems":
         return [value]  # one schema alone
@@ -204,7 +267,9 @@ def _list(word: str, value: Json) -> Json:
 
 
 def _names(word: str, value: Json) -> list[str]:
-    names = [value] if isinstance(value, str) else [] if value == {} else value
+    if isinstance(value, dict) and all(isinstance(flag, bool) for flag in value.values()):
+        value = [name for name, flag in value.items() if flag]
+    names = [value] if isinstance(value, str) else value
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ValueError(f"needs a list of names in {word}")
     return names

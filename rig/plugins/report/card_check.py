@@ -50,7 +50,9 @@ def read_card(path: Path) -> JsonObject:
     """Read a card from its JSON file. Raises RigError if it is unreadable or not a card of this version."""
     card = read_json(path, 16 << 20)
     if not isinstance(card, dict) or card.get("format") != FORMAT:
-        raise RigError(f"{path}: is not a card of rig; cards are made with `rig card RUN/ARM -o FILE.json`")
+        raise RigError(
+            f"{path}: is not a card of rig; cards are made with `rig card make RUN/ARM -o FILE.json`"
+        )
     if (version := card.get("version")) != VERSION:
         raise RigError(f"{path}: is a card of version {version!r:.40}, and this rig reads {VERSION}")
     for name, kind in _SHAPE.items():

@@ -47,10 +47,14 @@ def check(url: str, settings: ServedSettings) -> str:
 
     address = Address.parse(url)
     address.targets()
-    if settings.dialect is not None and settings.dialect not in registered().dialects:
-        names = ", ".join(registered().dialects)
-        raise RigError(f"--dialect {settings.dialect}: no such dialect; choose from {names}")
+    check_dialect(settings.dialect)
     return str(address)
+
+
+def check_dialect(name: str | None) -> None:
+    """Raise RigError for a dialect that is not known."""
+    if name is not None and name not in registered().dialects:
+        raise RigError(f"--dialect {name}: no such dialect; choose from {', '.join(registered().dialects)}")
 
 
 def load(url: str, settings: ServedSettings, notify: Notify, *, probing: bool = False) -> Model:

@@ -98,6 +98,8 @@ class StreamedAnswer:
         part = choice.get("delta")
         if part is None and not self.deltas:  # some repeat the whole message at the end
             part = choice.get("message")
+        if part is None and isinstance(choice.get("text"), str):  # as completions without roles have it
+            part = {"content": choice["text"]}
         part = part or {}
         if not isinstance(part, dict):
             raise _malformed("an answer without a message")
@@ -156,7 +158,7 @@ class StreamedAnswer:
             calls = [calls]
         if calls is not None and not isinstance(calls, list):
             raise _malformed("calls that are no list")
-        return calls or []
+        return [call for call in calls or () if call is not None]
 
     def _take_call(self, part: Json) -> str:
         if not isinstance(part, dict):
@@ -189,6 +191,9 @@ class StreamedAnswer:
                 raise _malformed("arguments that are no text go on")
             if call.arguments in ("{}", "null") and arguments.lstrip().startswith("{"):
                 self._note("arguments begin twice")  # with a placeholder
+                call.arguments = ""
+            elif call.arguments and name == call.name and arguments.startswith(call.arguments):
+                self._note("arguments that are repeated as they grow")
                 call.arguments = ""
             call.arguments += arguments
         return arguments if isinstance(arguments, str) else ""
@@ -313,7 +318,7 @@ class ServedFormat:
         """Return the tool's name in a name with a prefix, if that is no tool's and this is one's."""
         own = _PREFIXED.fullmatch(name)
         is_own = own and name not in self._checker.schemas and own[1] in self._checker.schemas
-        return own[1] if own and is_own else name
+        return own[1] if own and is_own else name if name in self._checker.schemas else name.strip()
 
     def _without_calls(self, answer: StreamedAnswer) -> Reading:
         """Read an answer in which the server found no calls. Raises AnswerError if nothing was said."""

@@ -22,6 +22,9 @@ class Served(Scheme):
 
     name = "http"
 
+    def check(self, config: RunConfig) -> None:
+        served.check_dialect(config.part(ServerOptions).dialect)
+
     def adapted(self, config: RunConfig) -> RunConfig:
         # No grammar of rig's holds what a server writes, and prompts are tokenized there in one piece. So it
         # is with a file beside it.

@@ -309,7 +309,9 @@ def check_directory(directory: Path, world: World, toolbox: Toolbox) -> Director
     Raises RigError when there is no such directory or nothing in it.
     """
     if not directory.is_dir():
-        raise RigError(f"{directory}: no such directory of conversations")
+        raise RigError(
+            f"{directory}: no such directory of conversations; give a folder of JSON or YAML files"
+        )
     paths = _files(directory)
     faults: list[Defect] = []
     conversations: list[Conversation] = []

@@ -292,7 +292,9 @@ def files_of(directory: Path) -> list[Path]:
     If the folder has its own tools, its files are in `conversations`.
     """
     if not directory.is_dir():
-        raise RigError(f"{directory}: no such directory of conversations")
+        raise RigError(
+            f"{directory}: no such directory of conversations; give a folder of JSON or YAML files"
+        )
     if holds_toolbox(directory):
         directory /= OWN
         if not directory.is_dir():

@@ -82,6 +82,8 @@ def world_from(directory: Path) -> World:
 
     Raises RigError on bad files, naming file and place.
     """
+    if not directory.exists():
+        raise RigError(f"{directory}: no such world; give a file that `rig world build` made, or its folder")
     if not (directory / "Account.json").is_file():
         raise RigError(f"{directory}: holds no world: Account.json is missing")
     paths = {name: path for name in _FILES if (path := directory / f"{name}.json").is_file()}

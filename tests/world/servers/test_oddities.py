@@ -37,6 +37,7 @@ def odd(tmp_path: Path) -> Iterator[Odd]:
         *("plain", "bom", "boms", "crlf", "dribbles", "talks_first", "logs", "slow", "changes_at_once"),
         *("empty_cursor", "null_cursor", "still_cursor", "circling_cursors", "cursor_without_tools"),
         *("odd_cursor", "no_server", "no_version", "nulls_in_tool", "no_schema"),
+        *("pretty", "logged", "padded", "as_events", "two_on_a_line", "bytes_before", "empty_error"),
         *("batches", "text_ids", "float_ids", "null_error", "notifies", "answers_another"),
     ],
 )

@@ -260,6 +260,8 @@ def resolve(text: str) -> ResolvedModel:
     if advice := next((advice for form, advice in _NO_FILES if form.search(text)), ""):
         raise RigError(f"{text}: no such file; {advice}")
     if text.endswith(".gguf") or os.sep in text:
+        if "://" in text:
+            raise RigError(f"{text}: give a server as http://127.0.0.1:8080, or the path of a .gguf file")
         raise RigError(f"{text}: no such file; `rig models list` shows the models that are here")
     names = known_names()
     raise RigError(

@@ -45,6 +45,12 @@ def sampling_of(text: str, info: GgufInfo) -> Sampling:
     return _of_info(info, LLAMA_CPP) if text == "llama.cpp" else _of_user(text)
 
 
+def check_sampling(text: str) -> None:
+    """Raise RigError for what means nothing to any model."""
+    if text not in ("greedy", "author", "llama.cpp"):
+        _of_user(text)
+
+
 def _of_user(text: str) -> Sampling:
     """Return the settings that a user wrote, or those of the user's file."""
     where = f"--sampling {text}"

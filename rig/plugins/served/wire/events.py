@@ -1,5 +1,6 @@
 """The events of a streamed answer, as servers send them: in server-sent events, or in JSON line by line."""
 
+import json
 import re
 from collections.abc import Iterator
 from contextlib import suppress
@@ -26,8 +27,9 @@ def events(kind: str, chunks: Iterator[bytes]) -> Iterator[JsonObject]:
     """
     if "event-stream" not in kind.lower() and "ndjson" not in kind.lower():
         body = b"".join(chunks).removeprefix(_BOM).lstrip()
-        if not body.startswith(_FIELDS):
-            yield object_of(body)
+        first, *more = body.splitlines()[:2] or [b""]
+        if not body.startswith(_FIELDS) and not (more and _is_json(first)):
+            yield from _whole(body)
             yield END
             return
         chunks = iter([body])
@@ -54,6 +56,14 @@ def events(kind: str, chunks: Iterator[bytes]) -> Iterator[JsonObject]:
             if data and event in (b"", b"message", b"error") and not _PING.match(data):
                 yield object_of(data, event)
             event, data = b"", b""
+
+
+def _whole(body: bytes) -> Iterator[JsonObject]:
+    """Yield the object that an answer is, or all of a list of events."""
+    if body.startswith(b"[") and _is_json(body) and isinstance(value := parsed(body), list):
+        yield from (object_of(json.dumps(part).encode()) for part in value)
+    else:
+        yield object_of(body)
 
 
 def object_of(body: bytes, event: bytes = b"") -> JsonObject:

@@ -14,8 +14,15 @@ SHORT = {"jan": "january", "sat": "saturday", "sun": "sunday", "mar": "march"}
 AMBIGUOUS = vocabulary("may march sat sun mar august jan")
 RELATIVE = {"today": 0, "tonight": 0, "tomorrow": 1, "yesterday": -1}
 PARTS = {word: part for part, words in table("parts").items() for word in words.split()}
-HOURS = {"morning": ((0, 12),), "afternoon": ((12, 19),), "evening": ((17, 24), (0, 5))}
+HOURS = {
+    "morning": ((0, 12),),
+    "afternoon": ((12, 19),),
+    "evening": ((17, 24), (0, 5)),
+    "night": ((17, 24), (0, 5)),
+}
 """The hours of each part of the day."""
+LATE = frozenset({"evening", "night"})
+"""On one day, as tonight or on Friday, both words are used for the same hours; but not of every day."""
 UNITS = vocabulary("day week weekday weekend month year quarter semester term season time")
 WHICH = {
     word: tuple(which for which, words in table("which").items() if word in words.split())
@@ -184,12 +191,26 @@ def _relative(scan: Scan, at: int) -> Iterator[Fact]:
     if text in PARTS:
         if scan.text(at - 1) == "this":  # this evening is tonight
             yield Fact(Sort.RELATIVE, frozenset({0}), scan.take(at - 1, at + 1))
-        yield Fact(Sort.PART, frozenset({PARTS[text]}), scan.take(at, at + 1))
+        part = PARTS[text]
+        is_late = part in LATE and (text == "tonight" or _is_one_day(scan, at))
+        yield Fact(Sort.PART, LATE if is_late else frozenset({part}), scan.take(at, at + 1))
+    if text == "nightly":
+        yield Fact(Sort.PART, frozenset({"night"}), scan.take(at, at + 1))
     unit = text.removesuffix("s")
     if unit in UNITS:
-        if unit == "weekend" or text == "weekdays" or (unit == "week" and scan.text(at - 2) == "during"):
+        is_of_weekdays = text == "weekday" and scan.text(at + 1).removesuffix("s") in PARTS
+        is_during = unit == "week" and scan.text(at - 2) == "during"
+        if unit == "weekend" or text == "weekdays" or is_of_weekdays or is_during:
             yield Fact(Sort.RELATIVE, frozenset({unit}), scan.take(at, at + 1))
         yield from _which(scan, at, unit)
+
+
+def _is_one_day(scan: Scan, at: int) -> bool:
+    """Return whether the part of the day at an index is that of one day: this evening, Friday night."""
+    before = scan.text(at - 1)
+    is_weekday = SHORT.get(before, before) in WEEKDAYS and scan.text(at - 2) not in EACH
+    is_of_one = is_weekday or before in RELATIVE or before in ("this", "last")
+    return is_of_one and not scan.text(at).endswith("s")
 
 
 def _rate(scan: Scan, at: int) -> Iterator[Fact]:
@@ -205,6 +226,9 @@ def _rate(scan: Scan, at: int) -> Iterator[Fact]:
     if scan.text(end) not in EACH and not (end > at and scan.text(end) in TIMES_A):
         return
     following = scan.text(end + 1)
+    if following == "half" and scan.text(end + 2) in PERIODS:
+        yield _often(scan, at, end + 3, 2 * times, 1, scan.text(end + 2))
+        return
     between = 2 if following == "other" else ORDINALS.get(following, small(following))
     unit_at = end + 1 + (between is not None)
     unit = scan.text(unit_at).removesuffix("s")
