@@ -247,11 +247,6 @@ class RunConfig(RunOptions, MethodOptions):
         """Return the options of a group that a plugin registers, by its class."""
         return self.parts[table] if table in self.parts else table()
 
-    @property
-    def llama(self) -> Any:
-        """The engine's options, for those who do not know their class."""
-        return self.part(TABLE["temperature"].table)
-
     def values(self, name: str) -> tuple[Any, ...]:
         """Return the values of an option: all that make arms, or that are listed, or the only one."""
         told = TABLE[name]

@@ -7,6 +7,7 @@ from rig.config.options import RunConfig
 from rig.config.schemes import AGAIN, Loader, Scheme, Variant
 from rig.core.models import Request
 from rig.plugins import served
+from rig.plugins.llama.core.options import EngineOptions
 from rig.plugins.served.options import ServerOptions
 from rig.plugins.served.settings import ServedSettings
 
@@ -43,9 +44,8 @@ class Served(Scheme):
         distinct: set[tuple[ServedSettings, bool]] = set()
         name = text
         for label, of_label in settings.items():
-            own = ServedSettings(
-                **{part: getattr(of_label.llama, part) for part in _OWN}, **vars(of_label.part(ServerOptions))
-            )
+            engine, server = of_label.part(EngineOptions), of_label.part(ServerOptions)
+            own = ServedSettings(**{part: getattr(engine, part) for part in _OWN}, **vars(server))
             name = served.check(text, own)
             kind = own, label.endswith(AGAIN)
             if kind not in distinct:

@@ -1,7 +1,7 @@
 """The form of a call as data: the texts around its name and its arguments, as a model writes them.
 
 Families whose templates show no calls, or show them differently from the training data, have presets here,
-which are registered as a plugin's are (`Registry.add_preset`).
+which are registered as a plugin's are (`Registry.presets`).
 """
 
 import re
