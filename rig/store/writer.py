@@ -22,6 +22,7 @@ from rig.core.sqlite_import import Database
 from rig.core.tasks import PlayedTurn
 from rig.store.connect import connect_for_writing, deleted, faults, intact, transaction
 from rig.store.holder import Holder, RunLock, check_unheld
+from rig.store.reader import Runs
 from rig.store.records import FAILED_ARM, GraderInfo, NewRun
 from rig.store.rows import fault_row, step_row, storable, to_json, verdict_columns, view_of
 from rig.store.views import refresh_views
@@ -49,6 +50,10 @@ class RunWriter(AbstractContextManager["RunWriter"]):
         self._store_s: dict[int, float] = {row["id"]: row["store_s"] for row in arms}
         self._conversations = {row["name"]: row["id"] for row in self._of_run("conversations")}
         self._forms: set[str] = set()
+
+    def reading(self, graded_by: str = "") -> Runs:
+        """Return the runs of this store, wherever its file has been moved to since it was opened."""
+        return Runs(self._database, self._path, graded_by)
 
     @classmethod
     def create(cls, path: Path, new: NewRun, grader: GraderInfo | None = None) -> RunWriter:

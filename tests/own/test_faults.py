@@ -32,10 +32,6 @@ LISTINGS: dict[str, tuple[Any, str]] = {
     "to itself": (tool(a={"$ref": "#/properties/a"}), "find: 1.parameters: a refers to itself"),
     "elsewhere": (tool(a={"$ref": "https://x/y"}), "only references within the file are followed"),
     "nowhere": (tool(a={"$ref": "#/$defs/b"}), "a refers to '#/$defs/b', which is not there"),
-    "infinite": (
-        '[{"name": "find", "parameters": {"properties": {"a": {"minimum": NaN}}}}]',
-        "NaN is not a JSON number",
-    ),
     "too deep": ("[" * 3000 + "]" * 3000, "tools.json: nested"),
 }
 

@@ -8,7 +8,7 @@ from rig.core.events import Where
 from rig.core.tasks import PlayedTurn, turn_number
 from rig.plugins.loops.turns import loops_in
 from rig.running.hooks import EndedArm
-from rig.store import OWN, Runs
+from rig.store import OWN
 
 _MOST = 4
 """The most places that are named."""
@@ -60,16 +60,16 @@ class LoopsNote:
 
 
 def _played(arm: EndedArm) -> Iterator[tuple[Where, PlayedTurn]]:
-    """Yield all stored turns of an arm; the store is opened once."""
-    with Runs.open(arm.plan.store, OWN) as runs:
-        run = runs.get(arm.plan.run)
-        for cell in runs.cells(run):
-            if cell.arm == arm.position and cell.turns_done:
-                where = Where(cell.arm, cell.conversation, cell.repeat)
-                for played in runs.transcript(
-                    run, where.conversation, where.arm, where.repeat
-                ).turns.values():
-                    yield where, played
+    """Yield all stored turns of an arm."""
+    writer = arm.state.writer
+    assert writer is not None
+    runs = writer.reading(OWN)
+    run = runs.get(arm.plan.run)
+    for cell in runs.cells(run):
+        if cell.arm == arm.position and cell.turns_done:
+            where = Where(cell.arm, cell.conversation, cell.repeat)
+            turns = runs.transcript(run, where.conversation, where.arm, where.repeat).turns
+            yield from ((where, played) for played in turns.values())
 
 
 LOOPS_NOTE = LoopsNote()
