@@ -1,11 +1,12 @@
 """What to type instead: click's messages say what is wrong, and these also what would be right."""
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
+
+from rig.core.budget import parse_toml
 
 _EXTRA: Mapping[str, str] = {
     "rig config": "; it only shows settings: write them into rig.toml, as `rig config --help` has it",
@@ -16,7 +17,7 @@ _EXTRA: Mapping[str, str] = {
 
 def _table(kind: str) -> Mapping[str, str]:
     text = Path(__file__).with_name("elsewhere.toml").read_text(encoding="utf-8")
-    return dict(tomllib.loads(text)[kind])
+    return dict(parse_toml(text)[kind])
 
 
 def _elsewhere(kind: str, name: str) -> str:

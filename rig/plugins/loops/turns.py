@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from rig.core.budget import parse_json
 from rig.core.calls import Call, Json, JsonObject, Outcome, without_token
 from rig.core.errors import ErrorKind
 from rig.core.models import Prediction
@@ -134,7 +135,7 @@ def _json(value: Json, *, is_result: bool = False) -> str:
     try:
         text = json.dumps(value, sort_keys=True, ensure_ascii=False, default=repr)
         if is_result:
-            value = json.loads(text, object_hook=_without_names)
+            value = parse_json(text, object_hook=_without_names)
             text = json.dumps(value, sort_keys=True, ensure_ascii=False)
     except (RecursionError, TypeError, ValueError):
         # Too deep or too odd to be compared: like nothing else.
