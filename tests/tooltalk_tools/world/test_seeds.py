@@ -71,8 +71,7 @@ def test_only_the_accounts_are_needed(tmp_path: Path) -> None:
     assert not world.alarms.knows("mara")
 
 
-@pytest.mark.parametrize("exists", [True, False])
-def test_a_directory_without_accounts_is_no_world(tmp_path: Path, exists: bool) -> None:
-    directory = tmp_path if exists else tmp_path / "none"
-    with pytest.raises(RigError, match=r"Account.json is missing"):
-        world_from(directory)
+@pytest.mark.parametrize(("name", "fault"), [("", "Account.json is missing"), ("none", "no such world")])
+def test_a_directory_without_accounts_is_no_world(tmp_path: Path, name: str, fault: str) -> None:
+    with pytest.raises(RigError, match=fault):
+        world_from(tmp_path / name)
