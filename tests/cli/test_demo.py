@@ -25,7 +25,7 @@ def test_passes_and_failures_are_shown_and_nothing_is_kept(
     assert "+ success" in done.out
     assert any(f"{sign} {word}" in done.out for sign, word in (("x", "failed"), ("#", "incorrect")))
     assert "AddAlarm-easy" in done.out
-    assert "smollm2-135m-tools" in done.out
+    assert "qwen2.5-coder-1.5b" in done.out
     assert done.out.splitlines()[-1].endswith("this was a recording")
     assert "rig-demo-" not in done.out.split("\n\n", 1)[1]
     assert not list(tmp_path.iterdir())
