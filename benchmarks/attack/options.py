@@ -156,13 +156,16 @@ def words(random: Random, name: str, command: click.Command) -> list[str]:
 def sockets(event: str, arguments: tuple[Any, ...]) -> str | None:
     """What is wrong: it listens, or connects elsewhere."""
     outside = event == "socket.connect" and isinstance(arguments[1], tuple) and arguments[1][0] not in _HERE
-    # What tries from inside which sockets a sandbox leaves open has one with a path, in a folder of its own.
-    own = isinstance(arguments[1], str) and arguments[1].startswith(f"{gettempdir()}/rig-")
-    listens = event == "socket.bind" and not own
+    listens = event == "socket.bind" and not _is_own(arguments[1])
     return f"{event} {arguments[1]!r}" if listens or outside else None
 
 
 _HERE = ("127.0.0.1", "::1", "localhost")
+
+
+def _is_own(place: object) -> bool:
+    """Whether it is the socket with which rig tries from inside what a sandbox leaves open."""
+    return isinstance(place, str) and place.startswith(f"{gettempdir()}/rig-")
 
 
 def case(random: Random) -> str:
