@@ -106,7 +106,7 @@ def _has(clause: Clause, target: ReadText) -> bool:
 
 
 def _is_new(fact: Fact | None, known: Sequence[Fact], target: ReadText) -> bool:
-    """Return whether a fact could stand in the target's place, and is none that the example is known to have."""
+    """Return whether a fact could stand in the target's place, and is not among the known ones."""
     if fact is None or not _is_alike(fact, target):
         return False
     return not any(_agrees(other, fact) or _agrees(fact, other) for other in known)
