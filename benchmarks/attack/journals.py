@@ -153,6 +153,10 @@ def case(random: Random) -> str:
         runs = store if kind in ("store", "new") else own / "runs.sqlite"
         if kind == "copy":
             runs.write_bytes(stores.whole())
+        if kind in ("copy", "import") and random.random() < 0.5:
+            # A database that another one is attached to takes part in its transactions.
+            runs.write_bytes(stores.whole())
+            random.choice(WAYS)(random, runs, named)
         words = {
             "STORE": store, "REPORT": own / "r.html", "EXPORT": own / "e", "COPY": own / "copy.sqlite",
             "CARD": own / "card.json", "GATE": own / "gate.toml",

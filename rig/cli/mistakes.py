@@ -11,6 +11,7 @@ from rig.core.budget import parse_toml
 _EXTRA: Mapping[str, str] = {
     "rig config": "; it only shows settings: write them into rig.toml, as `rig config --help` has it",
     "rig runs": "; `rig show RUN` shows a run, and `rig export RUN` exports one",
+    "rig card make": "; a card is of one arm, as in `rig card RUN/ARM`; `rig card verify FILE` verifies one",
 }
 """What to do instead of giving verbs more arguments than they take."""
 

@@ -195,6 +195,8 @@ def command(
             raise RigError(f"--name {name!a}: cannot be shown; a name is one line of UTF-8 text")
         if name == "":
             raise RigError("--name is empty; leave it out, or give the run a name to find it by")
+        if name == "latest":
+            raise RigError("--name latest: `latest` is always the newest run; give another name")
         if not options.get("models"):
             raise RigError(
                 "which model? Give a name from `rig models list`, the path of a .gguf file, or `oracle`"

@@ -56,6 +56,12 @@ def fault(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
         ("suites info", "a name that `rig suites list` shows, or the path of a folder"),
         ("quantize x.gguf", "did you mean `rig models quantize`?"),
         ("tune x.gguf", "did you mean `rig models tune`?"),
+        ("runs --delete latest", "`rig runs --tui` deletes runs"),
+        ("card mkae latest", "a card is of one arm, as in `rig card RUN/ARM`"),
+        ("run oracle --sweep fill", "--sweep fill: give the levels too, as in fill=0,2k,8k"),
+        ("run oracle --name latest", "`latest` is always the newest run; give another name"),
+        ("import x.jsonl --format openai", "there is no --format openai (did you mean 'openai-chat'?)"),
+        ("score nowhere/predicted", "nowhere/predicted: no such folder of predictions"),
     ],
 )
 def test_a_mistake_is_one_line_that_says_what_to_type(

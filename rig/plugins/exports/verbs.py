@@ -254,6 +254,10 @@ def import_(
     else:
         if output is not None or rules is not None:
             raise RigError("--output and --rules are for logs (--format openai-chat)")
+        several = registry.registered()
+        forms = (*several.methods, *several.papers)
+        if format_ not in forms:
+            raise RigError(f"there is no --format {format_}{meant(format_, dict.fromkeys(forms))}")
         method = methods.get(paper.methods[0] if paper.methods else format_)
         config = RunConfig.of(method=method.name, set=set_)
         recorded = paper.recorded(files, suite, first_values(config, method))

@@ -67,15 +67,16 @@ class WorldDiff(ByName):
     omitted: int = 0
 
 
-def diff(simulator: Simulator, before: Snapshot, after: Snapshot, limit: int = LIMIT) -> WorldDiff:
-    """Return how `after` differs from `before`, with at most `limit` records."""
+def diff(simulator: Simulator, before: Snapshot, after: Snapshot, limit: int | None = LIMIT) -> WorldDiff:
+    """Return how `after` differs from `before`, with at most `limit` records; with all if it is None."""
     tables = simulator.world.tables
     if before == after:
         return WorldDiff()
     with closing(open_snapshot(before)) as old, closing(open_snapshot(after)) as new:
         names = record_tables(new, tables)
         changes = [change for table in names for change in _changes(table, tables, old, new)]
-    return WorldDiff(tuple(changes[:limit]), max(len(changes) - limit, 0))
+    shown = changes[:limit]
+    return WorldDiff(tuple(shown), len(changes) - len(shown))
 
 
 def open_snapshot(snapshot: Snapshot) -> sqlite3.Connection:

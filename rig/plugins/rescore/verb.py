@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -207,6 +208,10 @@ def command(
             raise RigError(f"{place}: no such file or folder; --format is of files")
         setups = setup_for_files(place, name=format_, options=set_, **options)
         groups = _score_files(place, setups, reexecute, as_json)
+    elif os.sep in what:
+        raise RigError(
+            f"{what}: no such folder of predictions, or .json file; a run has no {os.sep} in its id"
+        )
     elif set_:
         raise RigError("--set is for files; a stored run is scored with the options it was played with")
     else:

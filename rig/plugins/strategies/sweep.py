@@ -33,10 +33,12 @@ CAUTION = Remark(
 
 def swept(text: str) -> tuple[Option, tuple[object, ...]]:
     """Return the option that `--sweep OPTION=LEVEL,…` names, and its levels in order. Raises RigError."""
-    name, _, levels = text.partition("=")
+    name, is_given, levels = text.partition("=")
     option = TABLE.get(name.strip().replace("-", "_"))
     if option is None or not option.several or option.kind not in (int, float) or option.choices:
         raise RigError(f"--sweep {text}: {name or 'nothing'} is no option whose numbers make arms")
+    if not is_given:
+        raise RigError(f"--sweep {text}: give the levels too, as in {name.strip()}=0,2k,8k")
     try:
         values = sorted(option.levels(levels))
     except RigError as error:

@@ -92,24 +92,24 @@ def _is_doubtful(read: ReadText, example: ReadText, target: ReadText, own: Set[s
     if due and not any(_is_unit(one, other) for one in _units(read, target) for other in due):
         return True
     clauses = [(_about(read.clauses, at, target) & own, clause) for at, clause in enumerate(read.clauses)]
-    stated = [about for about, clause in clauses if _has(clause, target)]
-    rivals = [
-        about
+    if any(about and _has(clause, target) for about, clause in clauses):
+        return False
+    known = example.facts
+    return any(
+        about and not _has(clause, target) and any(_is_new(atom.fact, known, target) for atom in clause.atoms)
         for about, clause in clauses
-        if not _has(clause, target) and any(_is_new(atom.fact, example, target) for atom in clause.atoms)
-    ]
-    return any(rivals) and not any(stated)
+    )
 
 
 def _has(clause: Clause, target: ReadText) -> bool:
     return any(_agrees(one, atom.fact) for atom in clause.atoms if atom.fact for one in target.facts)
 
 
-def _is_new(fact: Fact | None, example: ReadText, target: ReadText) -> bool:
-    """Return whether a fact could stand in the target's place, and the example does not have it."""
+def _is_new(fact: Fact | None, known: Sequence[Fact], target: ReadText) -> bool:
+    """Return whether a fact could stand in the target's place, and is not among the known ones."""
     if fact is None or not _is_alike(fact, target):
         return False
-    return not any(_agrees(other, fact) or _agrees(fact, other) for other in example.facts)
+    return not any(_agrees(other, fact) or _agrees(fact, other) for other in known)
 
 
 def _units(read: ReadText, target: ReadText) -> list[frozenset[str]]:

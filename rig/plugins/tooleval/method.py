@@ -31,7 +31,7 @@ from rig.plugins.tooleval.queries import Query, ToolEvalSettings, Tools, names, 
 from rig.world.toolbox import Simulator, Toolbox, find_toolbox
 from rig.world.world import Snapshot
 
-VERSION = "1"
+VERSION = "2"
 """The version of the scores; raise it with any change that can change one."""
 
 DECLARATION = Declaration(
@@ -272,24 +272,26 @@ class ToolEvalSetup(SolutionSetup, Setup):
         """
         simulator = self._judging
         simulator.start(*query.start)
-        before = simulator.snapshot()
+        before = last = simulator.snapshot()
         sent: Counter[Change] = Counter()
         recorded: set[Change] = set()
         for call in calls:
             if not self.settings.toolbox.is_action(call.name):
                 continue
-            last = simulator.snapshot()
             done = simulator.execute(Call(call.name, without_token(call.arguments)))
             action = ("sent", call.name, _plain(without_token(call.arguments)))
-            if self._records(last):
-                recorded.add(action)
-            elif done.exception is None and action not in recorded:
-                sent[action] += 1
-        return self._records(before) + sent
+            now = simulator.snapshot()
+            if action not in recorded:
+                if self._records(last, now):
+                    recorded.add(action)
+                elif done.exception is None:
+                    sent[action] += 1
+            last = now
+        return self._records(before, last) + sent
 
-    def _records(self, before: Snapshot) -> Counter[Change]:
-        """Return the changes of records since a snapshot."""
-        difference = worlds.diff(self._judging, before, self._judging.snapshot())
+    def _records(self, before: Snapshot, after: Snapshot) -> Counter[Change]:
+        """Return the changes of records between two snapshots, however many."""
+        difference = worlds.diff(self._judging, before, after, limit=None)
         return Counter(_change(change) for change in difference.changes if not change.is_bookkeeping)
 
 

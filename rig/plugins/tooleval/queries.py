@@ -32,6 +32,9 @@ from rig.world.toolbox import Toolbox
 TOKEN = "4f1c9b27-a3e6-58d0"
 """The session of the user who is logged in."""
 
+MOST_FACTS = 100
+"""The most facts that an answer has to name. Each is looked for in all of its text."""
+
 _MARK = '"queries"'
 
 
@@ -99,7 +102,7 @@ def parse(source: JsonObject, where: str, suite: str = "") -> Query:
             user=str(source.get("user") or ""),
             plugins=tuple(map(str, source["plugins"])),
             calls=tuple(_call(call) for call in source["calls"]),
-            named=tuple(_ways(fact) for fact in source["facts"]),
+            named=_named(source["facts"]),
             answer=_text(source, "answer"),
             suite=suite,
         )
@@ -144,6 +147,13 @@ def _call(data: Json) -> Call:
     if not isinstance(name, str) or not isinstance(arguments, dict):
         raise TypeError("a call is a tool's name and its arguments")
     return Call(name, arguments)
+
+
+def _named(data: Json) -> tuple[tuple[str, ...], ...]:
+    named = tuple(map(_ways, data))
+    if sum(map(len, named)) > MOST_FACTS:
+        raise ValueError(f"an answer names at most {MOST_FACTS} facts, all wordings counted")
+    return named
 
 
 def _ways(data: Json) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import pytest
@@ -332,3 +333,34 @@ def test_all_tools_can_be_on_offer(queries: dict[str, Query]) -> None:
     request = ToolEval().opening(queries["later-alarm"], settings, "assistant")
     assert (len(request.tools), request.tools_are_shared) == (29, True)
     assert request.now == queries["later-alarm"].now
+
+
+def test_many_calls_beside_many_are_scored_in_little_time_and_to_the_last(
+    queries: dict[str, Query],
+) -> None:
+    """A fifth of a thousand alarms; only the last differs."""
+    setup = setup_of()
+    times = [f"{number // 60:02}:{number % 60:02}:00" for number in range(201)]
+    calls = tuple(Call("AddAlarm", {"time": time}) for time in times)
+    query = replace(queries["later-alarm"], calls=calls[:200])
+    begun = process_time()
+    made = [ExecutedCall(call, Outcome()) for call in (*calls[:199], calls[200])]
+    changes, due = setup.changes(query, made), setup.due(query)
+    assert (sum((changes - due).values()), sum((due - changes).values())) == (1, 1)
+    assert process_time() - begun < 6
+
+
+def test_a_hundred_facts_of_a_long_answer_take_little_and_more_are_refused(
+    queries: dict[str, Query],
+) -> None:
+    text = " ".join(f"Poster {number} is on board {number + 700}." for number in range(200))
+    source = queries["board-number"].source
+    many = [f"board {number + 700}" for number in range(100)]
+    query = parse({**source, "facts": many, "answer": text}, "here")
+    begun = process_time()
+    assert all(names(text, ways, text) for ways in query.named)
+    other = text.replace("board", "shelf")
+    assert not any(names(other, ways, text) for ways in query.named[:5])
+    assert process_time() - begun < 10
+    with pytest.raises(RigError, match="here: not a query: an answer names at most 100 facts"):
+        parse({**source, "facts": [*many, "board 800"], "answer": text}, "here")

@@ -99,6 +99,17 @@ def test_the_best_sandbox_leaves_nothing_open() -> None:
     ]
 
 
+def test_without_bubblewrap_a_sandbox_promises_as_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    if isolation._openings("namespaces", network=False) == frozenset(PROMISES):
+        pytest.skip("namespaces do not work here")
+    found = isolation.shutil.which
+    monkeypatch.setattr(isolation.shutil, "which", lambda name: None if name == "bwrap" else found(name))
+    isolation.sandbox.cache_clear()
+    assert isolation.sandbox(network=False) == ("namespaces", frozenset())
+    assert isolation.sandbox(network=True) == ("namespaces", frozenset({"network"}))
+    isolation.sandbox.cache_clear()
+
+
 @pytest.mark.parametrize("way", WAYS[:3])
 def test_sockets_are_of_families_that_are_known(way: str, tmp_path: Path) -> None:
     code = """
