@@ -8,13 +8,6 @@ import click
 
 from rig.core.budget import parse_toml
 
-_EXTRA: Mapping[str, str] = {
-    "rig config": "; it only shows settings: write them into rig.toml, as `rig config --help` has it",
-    "rig runs": "; `rig show RUN` shows a run, and `rig export RUN` exports one",
-    "rig card make": "; a card is of one arm, as in `rig card RUN/ARM`; `rig card verify FILE` verifies one",
-}
-"""What to do instead of giving verbs more arguments than they take."""
-
 
 def _table(kind: str) -> Mapping[str, str]:
     text = Path(__file__).with_name("elsewhere.toml").read_text(encoding="utf-8")
@@ -51,7 +44,7 @@ def explained(error: click.ClickException) -> str:
     if isinstance(error, click.NoSuchOption):
         return f"{_no_option(error, error.ctx)}{help_of_it}"
     if "unexpected extra argument" in message:
-        return f"{message.removesuffix('.')}{_EXTRA.get(path, help_of_it)}"
+        return f"{message.removesuffix('.')}{_table('extra').get(path, help_of_it)}"
     return message
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rig.core.calls import Call, Outcome
 from rig.plugins.matching.agreement import agrees, example_of, nested, parse
-from rig.plugins.matching.parts import Part
+from rig.plugins.matching.parts import SchemaPart
 from rig.plugins.matching.rules import Rules
 from rig.plugins.matching.values import alike, filled, read_number, typed
 from rig.plugins.own_tools.folder import load_folder
@@ -191,7 +191,7 @@ def test_what_is_no_number(text: str) -> None:
 def test_defaults_are_filled_in_at_any_depth() -> None:
     item = {"type": "object", "properties": {"n": {"default": 1}, "m": {"default": None}}}
     schema = {"properties": {"all": {"type": "array", "items": item}}}
-    assert filled(Part(schema, schema), {"all": [{}, {"n": 2}], "more": 3}) == {
+    assert filled(SchemaPart(schema, schema), {"all": [{}, {"n": 2}], "more": 3}) == {
         "all": [{"n": 1}, {"n": 2}],
         "more": 3,
     }

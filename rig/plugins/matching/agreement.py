@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from rig.core.calls import Json
 from rig.core.errors import RigError
-from rig.plugins.matching.parts import Part
+from rig.plugins.matching.parts import SchemaPart
 from rig.plugins.matching.values import (
     ABSENT,
     ANY,
@@ -30,7 +30,7 @@ _OF_A_VALUE = ("exact", "number", "date", "time", "datetime", "set")
 """The rules that compare a value with the expected one."""
 
 
-def agrees(rule: Rule, expected: Json, got: Json, part: Part = ANY) -> bool:
+def agrees(rule: Rule, expected: Json, got: Json, part: SchemaPart = ANY) -> bool:
     """Return whether a value agrees with the expected one; `ABSENT` stands for no value. Never raises.
 
     Nothing agrees with nothing, and a text with itself, even if it is no time where a time is due. `part`
@@ -40,7 +40,7 @@ def agrees(rule: Rule, expected: Json, got: Json, part: Part = ANY) -> bool:
     return (is_same and rule.name in _OF_A_VALUE) or holds(rule, expected, got, part)
 
 
-def holds(rule: Rule, expected: Json, got: Json, part: Part = ANY) -> bool:
+def holds(rule: Rule, expected: Json, got: Json, part: SchemaPart = ANY) -> bool:
     """Return whether both values can be read, and agree. Never raises."""
     try:
         return _AGREES[rule.name](rule, None if expected is ABSENT else expected, got, part)
@@ -145,7 +145,7 @@ def _difference(expected: Json, got: Json, path: str, has_rules: bool) -> tuple[
     return path, expected, got
 
 
-def _agrees_inside(expected: Json, got: Json, part: Part = ANY, has_rules: bool = True) -> bool:
+def _agrees_inside(expected: Json, got: Json, part: SchemaPart = ANY, has_rules: bool = True) -> bool:
     """Return whether a value agrees with one that may have rules inside. Any text agrees with a `$text`."""
     if not has_rules:
         return got is not ABSENT and alike(expected, got, part)
@@ -188,40 +188,40 @@ def _check(rule: Rule) -> None:
         raise RigError(f"the example {rule.options['example']!r} does not agree with ${rule.name}")
 
 
-def _number(rule: Rule, expected: Json, got: Json, part: Part) -> bool:
+def _number(rule: Rule, expected: Json, got: Json, part: SchemaPart) -> bool:
     """Return whether two numbers, given as numbers or texts, are equal or near enough."""
     due, number = read_number(expected), read_number(got)
     return is_close(due, number) or abs(due - number) <= rule.options.get("within", 0)
 
 
-def _datetime(rule: Rule, expected: Json, got: Json, part: Part) -> bool:
+def _datetime(rule: Rule, expected: Json, got: Json, part: SchemaPart) -> bool:
     return bool(seconds_between(expected, got) <= rule.options.get("within", 0))
 
 
-def _time(rule: Rule, expected: Json, got: Json, part: Part) -> bool:
+def _time(rule: Rule, expected: Json, got: Json, part: SchemaPart) -> bool:
     return bool(seconds_of_day_between(expected, got) <= rule.options.get("within", 0))
 
 
-def _set(rule: Rule, expected: Json, got: Json, part: Part) -> bool:
+def _set(rule: Rule, expected: Json, got: Json, part: SchemaPart) -> bool:
     """Return whether two lists have the same elements, in any order and however often."""
     if not (isinstance(expected, list) and isinstance(got, list)):
         return False
     return _contains(got, expected, part.items) and _contains(expected, got, part.items)
 
 
-def _contains(values: list[Json], others: list[Json], part: Part) -> bool:
+def _contains(values: list[Json], others: list[Json], part: SchemaPart) -> bool:
     # Most are written alike, so that only the others are compared with all values.
     written = {json.dumps(value, sort_keys=True) for value in values}
     left = (other for other in others if json.dumps(other, sort_keys=True) not in written)
     return all(any(alike(value, other, part) for value in values) for other in left)
 
 
-def _one_of(rule: Rule, expected: Json, got: Json, part: Part) -> bool:
+def _one_of(rule: Rule, expected: Json, got: Json, part: SchemaPart) -> bool:
     """Return whether a value is one of the rule's; null among those allows the argument to be left out."""
     return any(alike(value, None if got is ABSENT else got, part) for value in rule.of)
 
 
-def _regex(rule: Rule, expected: Json, got: Json, part: Part) -> bool:
+def _regex(rule: Rule, expected: Json, got: Json, part: SchemaPart) -> bool:
     """Return whether the pattern matches a text as a whole; a number is matched as it is written."""
     text = str(got) if isinstance(got, int | float) and not isinstance(got, bool) else got
     if not isinstance(text, str) or len(text) > LONGEST:
@@ -229,7 +229,7 @@ def _regex(rule: Rule, expected: Json, got: Json, part: Part) -> bool:
     return is_match(rule.of, text) or (typed(text) != text and is_match(rule.of, typed(text)))
 
 
-_AGREES: Mapping[str, Callable[[Rule, Json, Json, Part], bool]] = {
+_AGREES: Mapping[str, Callable[[Rule, Json, Json, SchemaPart], bool]] = {
     "exact": lambda rule, expected, got, part: alike(expected, got, part),
     "number": _number,
     "date": lambda rule, expected, got, part: read_instant(expected).date() == read_instant(got).date(),

@@ -11,18 +11,18 @@ _DEEPEST = 8
 _DEFINITIONS = "#/$defs/"
 
 
-class Part(NamedTuple):
+class SchemaPart(NamedTuple):
     """The schema of a value, and the whole one that has its definitions."""
 
     schema: Json
     whole: JsonObject
 
-    def member(self, name: str) -> "Part":
+    def member(self, name: str) -> "SchemaPart":
         """Return the part that a property has; an empty one if it is not declared."""
         return self._inner(self._first("properties", Mapping), name)
 
     @property
-    def items(self) -> "Part":
+    def items(self) -> "SchemaPart":
         """The part that each element of a list has."""
         return self._inner(self._schemas_with("items"), "items")
 
@@ -42,8 +42,8 @@ class Part(NamedTuple):
         """The properties that are declared first."""
         return self._first("properties", Mapping) or {}
 
-    def _inner(self, holder: Mapping[str, Any], name: str) -> "Part":
-        return Part(holder.get(name), self.whole)
+    def _inner(self, holder: Mapping[str, Any], name: str) -> "SchemaPart":
+        return SchemaPart(holder.get(name), self.whole)
 
     def _first(self, word: str, kind: type) -> Any:
         return next(

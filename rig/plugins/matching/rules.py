@@ -10,7 +10,7 @@ from rig.core import times
 from rig.core.calls import Difference, ExecutedCall, Json
 from rig.core.errors import RigError
 from rig.plugins.matching.agreement import NESTED, agrees, nested_texts
-from rig.plugins.matching.parts import Part
+from rig.plugins.matching.parts import SchemaPart
 from rig.plugins.matching.values import ABSENT, ANY, alike, both_nothing, typed, value_pairs
 from rig.scoring.similarity import Meaning, Similarity
 from rig.world.rules import Rule, TrueCall
@@ -162,7 +162,7 @@ class Rules:
         self, name: str, how: Equality | Rule, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall
     ) -> bool:
         """Return whether an argument agrees, as it is written or with the defaults of the tool's schema."""
-        part = Part(tool.parameters, tool.parameters).member(name)
+        part = SchemaPart(tool.parameters, tool.parameters).member(name)
         for expected, got in self._values(name, tool, predicted, truth):
             if isinstance(how, Rule):
                 if agrees(how, expected, got, ANY if self.toolbox.ignores_extras else part):

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 
 from rig.core.calls import Json, JsonObject
-from rig.plugins.matching.parts import Part
+from rig.plugins.matching.parts import SchemaPart
 
 ABSENT = object()
 """The value of an argument that was not given."""
 
-ANY = Part(None, {})
+ANY = SchemaPart(None, {})
 """The part of a schema that says nothing."""
 
 CLOSE = 1e-9
@@ -44,7 +44,7 @@ def typed(text: str) -> str:
     return text if "\n" in text else text.strip()
 
 
-def is_nothing(value: Json, part: Part = ANY) -> bool:
+def is_nothing(value: Json, part: SchemaPart = ANY) -> bool:
     """Return whether a value says no more than leaving it out would: null, or an empty list or object.
 
     An empty one does say something where `part`, what the schema says of the value, has another default.
@@ -54,12 +54,12 @@ def is_nothing(value: Json, part: Part = ANY) -> bool:
     return (value == [] or value == {}) and (part is ANY or part.default in (None, [], {}))
 
 
-def both_nothing(one: Json, other: Json, part: Part = ANY) -> bool:
+def both_nothing(one: Json, other: Json, part: SchemaPart = ANY) -> bool:
     """Return whether both of two values say nothing."""
     return is_nothing(one, part) and is_nothing(other, part)
 
 
-def alike(expected: Json, got: Json, part: Part = ANY) -> bool:
+def alike(expected: Json, got: Json, part: SchemaPart = ANY) -> bool:
     """Return whether two values are equal but for how texts are typed, how numbers are rounded, and members
     that say nothing. Times are read where the schema, of which this is a `part`, says that a text is one.
     """
@@ -86,7 +86,7 @@ def alike(expected: Json, got: Json, part: Part = ANY) -> bool:
     return bool(expected == got)
 
 
-def _is_same_time(expected: str, got: str, part: Part) -> bool:
+def _is_same_time(expected: str, got: str, part: SchemaPart) -> bool:
     """Return whether two texts are the same day, time or instant, if the schema says that they are one."""
     if part is ANY or (compare := _TIMES.get(part.format)) is None:
         return False
@@ -107,7 +107,7 @@ def _is_whole(number: float) -> bool:
     return isinstance(number, int) or number.is_integer()
 
 
-def filled(part: Part, value: Json) -> Json:
+def filled(part: SchemaPart, value: Json) -> Json:
     """Return a value with the defaults that its schema declares for what it leaves out, null included."""
     if isinstance(value, list):
         items = part.items
@@ -127,7 +127,7 @@ def value_pairs(
 ) -> Iterator[tuple[Json, Json]]:
     """Yield the values of an argument in two calls, as they are written and with the schema's defaults."""
     yield expected.get(name, ABSENT), got.get(name, ABSENT)
-    part = Part(schema, schema)
+    part = SchemaPart(schema, schema)
     yield filled(part, expected).get(name, ABSENT), filled(part, got).get(name, ABSENT)
 
 

@@ -20,7 +20,7 @@ from rig.core.files import read_bytes
 from rig.core.paths import real
 from rig.plugins.documents.folders import files_below
 from rig.plugins.matching import agreement
-from rig.plugins.matching.parts import Part
+from rig.plugins.matching.parts import SchemaPart
 from rig.plugins.matching.values import value_pairs
 from rig.plugins.own_tools.code import loaded
 from rig.plugins.own_tools.functions import tool_of
@@ -119,7 +119,7 @@ def _fits(declared: ToolDeclaration, true: JsonObject, arguments: JsonObject) ->
     for name in {**expected, **ruled}:
         rule = ruled.get(name) or declared.match.get(name) or Rule("exact")
         both = value_pairs(declared.parameters, name, expected, arguments)
-        part = Part(declared.parameters, declared.parameters).member(name)
+        part = SchemaPart(declared.parameters, declared.parameters).member(name)
         if not rule.is_text and not any(agreement.agrees(rule, *values, part) for values in both):
             return False
     return True

@@ -16,7 +16,7 @@ from rig.core.errors import RigError
 from rig.core.files import write
 from rig.plugins.documents.documents import DocumentPart, read
 from rig.plugins.matching.agreement import simple
-from rig.plugins.matching.parts import Part
+from rig.plugins.matching.parts import SchemaPart
 from rig.plugins.own_tools.parameters import MOST_IN_FILE, ParameterReader
 from rig.world.rules import Rule
 from rig.world.spec import FREE_TEXT, NAME_REGEX, Match, Response, Tool
@@ -150,7 +150,7 @@ def matching(schema: JsonObject, chosen: Mapping[str, Rule] | None = None) -> di
     """Return the rule that compares each argument: the chosen one, else one that fits its type."""
     rules = dict(chosen or {})
     for name, property_ in schema["properties"].items():
-        suggested = _BY_FORMAT.get(Part(property_, schema).format)
+        suggested = _BY_FORMAT.get(SchemaPart(property_, schema).format)
         by_type = "number" if property_.get("type") == "number" else "exact"
         rules.setdefault(name, Rule(suggested or by_type))
     return {name: rules[name] for name in schema["properties"]}
