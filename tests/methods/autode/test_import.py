@@ -70,7 +70,7 @@ def test_what_is_wrong_with_an_import_is_said_in_a_line(rig: Rig, autode: Path, 
     file.write_text("{}")
     assert "lies in no checkout of AutoDE" in rig("import", file, "--format", "autode").err
     assert "reads no results" in rig("import", file, "--format", "tooltalk").err
-    assert "no method is called 'x'" in rig("import", file, "--format", "x").err
+    assert "there is no --format x; choose from" in rig("import", file, "--format", "x").err
     recorded = autode / "results" / "a_llama70b_human.jsonl"
     again = rig("import", recorded, recorded, "--format", "autode")
     assert "two files are called a_llama70b_human" in again.err
