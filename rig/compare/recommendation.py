@@ -37,7 +37,7 @@ def recommend(comparison: Comparison, loss: float) -> Recommendation | None:
     sizes = {arm.label: size for arm in comparison.arms if (size := file_bytes(arm.fingerprint)) is not None}
     if not comparison.pairs or len(set(sizes.values())) < 2 or comparison.metric.format != "percent":
         return None
-    if reason := _obstacle(comparison):
+    if reason := obstacle(comparison):
         return Recommendation(RecommendationKind.CANNOT_TELL, loss, reason=reason)
     pairs = {pair.arm: pair for pair in comparison.pairs}
     decisions = {arm: pair.verdict.decision(loss) for arm, pair in pairs.items()}
@@ -97,7 +97,7 @@ def file_bytes(fingerprint: Mapping[str, Any]) -> int | None:
     return size if isinstance(size, int) and size > 0 else None
 
 
-def _obstacle(comparison: Comparison) -> str:
+def obstacle(comparison: Comparison) -> str:
     """Return why nothing at all may be decided; empty if something may."""
     if not comparison.declaration.decides:
         return comparison.declaration.caution

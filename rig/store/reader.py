@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
 from datetime import datetime
@@ -221,12 +221,14 @@ class Runs(ScoreReader):
             faults=tuple(map(fault_from_row, of_score)),
         )
 
-    def finished(self, run: StoredRun) -> Iterator[tuple[Where, Transcript]]:
-        """Yield what the arms of a run did in each conversation that they have finished."""
+    def transcripts(
+        self, run: StoredRun, states: Collection[str] = ("finished",), arm: int | None = None
+    ) -> Iterator[tuple[Where, Transcript]]:
+        """Yield what all arms of a run, or the one at a position, did in conversations in these states."""
         from rig.core.events import Where
 
         for cell in self.each_cell(run):
-            if cell.state == "finished":
+            if cell.state in states and arm in (None, cell.arm):
                 transcript = self.transcript(run, cell.conversation, cell.arm, cell.repeat)
                 yield Where(cell.arm, cell.conversation, cell.repeat), transcript
 

@@ -59,10 +59,7 @@ def _write(source: ExportSource, arm: StoredArm, path: Path) -> None:
     counts: list[Counts] = []
     summaries: list[JsonObject] = []
     with ZipFile(path, "w", ZIP_DEFLATED) as archive:
-        for cell in source.runs.each_cell(run):
-            if cell.arm != arm.position or cell.state != "finished":
-                continue
-            transcript = source.runs.transcript(run, cell.conversation, cell.arm, cell.repeat)
+        for _, transcript in source.runs.transcripts(run, arm=arm.position):
             sample = _sample(transcript, model, run.id)
             counts.append(transcript.counts or {})
             summary = ("id", "epoch", "input", "target", "scores", "model_usage", "total_time", "uuid")

@@ -33,7 +33,7 @@ def finished(store: Path, text: str) -> tuple[StoredRun, list[Finished]]:
         run = runs.get(text)
         method, setup, settings_by_arm = methods.get(run.declaration.method), setup_of(run), settings_of(run)
         role, tasks = method.roles[0], []
-        for where, transcript in runs.finished(run):
+        for where, transcript in runs.transcripts(run):
             task, turns = transcript.conversation, tuple(transcript.turns.values())
             settings, name = settings_by_arm[where.arm], run.arms[where.arm].name
             tools = method.opening(task, settings, role).tools
@@ -103,7 +103,7 @@ def read_votes(store: Path, run: StoredRun) -> tuple[VoteRules, list[TaskVotes]]
     settings = cast(tuple[JudgeSettings, ...], settings_of(run))
     votes_of_run = []
     with Runs.open(store) as runs:
-        for where, transcript in runs.finished(run):
+        for where, transcript in runs.transcripts(run):
             task, arm = cast(Judgement, transcript.conversation), settings[where.arm]
             votes = setup.votes(task, tuple(transcript.turns.values()), arm)
             votes_of_run.append(TaskVotes(arm.answers, task, arm, votes))

@@ -1,11 +1,8 @@
 """The note on an arm: how many of its turns are loops, and where."""
 
-from collections.abc import Iterator
-
 from rig.core.calls import JsonObject
 from rig.core.errors import counted
-from rig.core.events import Where
-from rig.core.tasks import PlayedTurn, turn_number
+from rig.core.tasks import turn_number
 from rig.plugins.loops.turns import loops_in
 from rig.running.hooks import EndedArm
 from rig.store import OWN
@@ -24,18 +21,21 @@ class LoopsNote:
         role = plan.method.roles[0]
         tasks = {task.name: task for task in plan.tasks}
         turns, places = 0, []
-        for where, played in _played(arm):
-            turns += 1
-            number = turn_number(tasks[where.conversation], played.turn)
+        writer = arm.state.writer
+        assert writer is not None
+        runs = writer.reading(OWN)
+        for where, transcript in runs.transcripts(runs.get(plan.run), ("finished", "started"), arm.position):
+            turns += len(transcript.turns)
             places += [
                 {
                     "conversation": where.conversation,
                     "repeat": where.repeat,
-                    "turn": number,
+                    "turn": turn_number(tasks[where.conversation], played.turn),
                     "kind": loop.kind,
                     "times": loop.times,
                     "words": loop.words,
                 }
+                for played in transcript.turns.values()
                 for loop in loops_in(played.steps, role)
             ]
         if not places:
@@ -57,19 +57,6 @@ class LoopsNote:
             "by_kind": kinds,
             "loops": places,
         }
-
-
-def _played(arm: EndedArm) -> Iterator[tuple[Where, PlayedTurn]]:
-    """Yield all stored turns of an arm."""
-    writer = arm.state.writer
-    assert writer is not None
-    runs = writer.reading(OWN)
-    run = runs.get(arm.plan.run)
-    for cell in runs.cells(run):
-        if cell.arm == arm.position and cell.turns_done:
-            where = Where(cell.arm, cell.conversation, cell.repeat)
-            turns = runs.transcript(run, where.conversation, where.arm, where.repeat).turns
-            yield from ((where, played) for played in turns.values())
 
 
 LOOPS_NOTE = LoopsNote()

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, zip_longest
 from math import exp
+from os.path import commonprefix
 from typing import Any, NamedTuple
 
 from rig.core.calls import ByName, Call, Json, Outcome, without_token
@@ -138,7 +139,7 @@ def _parted(number: int, place: int, mine: TurnMessage, theirs: TurnMessage) -> 
     raws = mine.prediction.raw, theirs.prediction.raw
     index = _first_token(mine.prediction, theirs.prediction)
     if index is None:
-        start = _common(*raws)
+        start = len(commonprefix(raws))  # noqa: RUF071 - they are no paths
         tokens = [_token_at(one.prediction, start) for one in (mine, theirs)]
     else:
         tokens = [index, index]
@@ -157,12 +158,6 @@ def _first_token(mine: Prediction, theirs: Prediction) -> int | None:
         return None
     pairs = zip_longest(mine.token_ids, theirs.token_ids)
     return next((place for place, (one, other) in enumerate(pairs) if one != other), None)
-
-
-def _common(first: str, second: str) -> int:
-    """Return how many characters two texts begin with alike."""
-    pairs = enumerate(zip(first, second, strict=False))
-    return next((place for place, (one, other) in pairs if one != other), min(len(first), len(second)))
 
 
 def _has_tokens(prediction: Prediction) -> bool:

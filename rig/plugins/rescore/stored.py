@@ -111,7 +111,7 @@ def scored_again(store: Path, run: StoredRun, setup: Setup) -> Iterator[tuple[Wh
     """Yield every finished conversation of a run with what a grader makes of it now. Nothing is stored."""
     arms = settings_of(run)
     with Runs.open(store) as runs:
-        for where, transcript in runs.finished(run):
+        for where, transcript in runs.transcripts(run):
             task, turns = transcript.conversation, transcript.turns
             score = setup.scored(task, [turns[index] for index in sorted(turns)], arms[where.arm])
             yield where, Scored(task, turns, score, run.declaration, where.repeat)
@@ -156,7 +156,7 @@ def export_run(store: Path, run: StoredRun, setup: Setup, directory: Path) -> li
     arms = settings_of(run)
     # Only one conversation is in memory at a time.
     with Runs.open(store) as runs, filling(directory) as folder, ExitStack() as files:
-        for where, transcript in runs.finished(run):
+        for where, transcript in runs.transcripts(run):
             task, settings, arm = transcript.conversation, arms[where.arm], run.arms[where.arm].name
             text = upstream.record(task, transcript.turns, settings, setup)
             if upstream.writes == "files":

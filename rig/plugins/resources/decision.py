@@ -7,10 +7,10 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from rig.compare.findings import Comparison
+from rig.compare.recommendation import obstacle
 from rig.compare.verdict import Decision, points
 from rig.core.calls import ByName, JsonObject
-from rig.core.errors import RigError, listed
-from rig.core.metrics import UNPLAYED
+from rig.core.errors import RigError
 from rig.plugins.resources.measured import FEWEST, Resources
 from rig.show.texts import mebibytes, rate
 
@@ -111,16 +111,17 @@ def decide(
         quality, worse = qualities[arm.label]
         why = tuple(filter(None, (worse, slow, large)))
         arms.append(ArmDemands(arm.label, of, quality, speed, memory, why, dominated[arm.label]))
-    return _decision(arms, demands, _obstacle(comparison), names or {arm.arm: arm.arm for arm in arms})
+    return _decision(arms, demands, obstacle(comparison), names or {arm.arm: arm.arm for arm in arms})
 
 
 def _decision(
-    arms: Sequence[ArmDemands], demands: Demands, obstacle: str, called: Mapping[str, str]
+    arms: Sequence[ArmDemands], demands: Demands, reason: str, called: Mapping[str, str]
 ) -> ResourceDecision:
     sized = [arm for arm in arms if arm.resources.file_bytes is not None]
     ordered = sorted(sized, key=lambda arm: arm.resources.file_bytes or 0)
-    if obstacle or not ordered:
-        reason = obstacle or "no arm has a file"
+    if not ordered:
+        reason = reason or "no arm has a file"
+    if reason:
         return ResourceDecision(None, (), f"Cannot tell which file to ship: {reason}", tuple(arms))
     shipped = next((arm for arm in ordered if arm.met is Met.YES), None)
     smaller = ordered[: ordered.index(shipped)] if shipped else ordered
@@ -136,17 +137,6 @@ def _decision(
         text += "; ".join(f"{called[arm.arm]}: {', '.join(arm.why)}" for arm in ordered)
     names = tuple(arm.arm for arm in undecided)
     return ResourceDecision(shipped.arm if shipped else None, names, text, tuple(arms))
-
-
-def _obstacle(comparison: Comparison) -> str:
-    if not comparison.declaration.decides:
-        return comparison.declaration.caution
-    unfinished = [
-        arm.label for arm in comparison.arms if arm.finished < arm.planned and UNPLAYED not in arm.counts
-    ]
-    return (
-        f"{listed(unfinished)} {'has' if len(unfinished) == 1 else 'have'} not finished" if unfinished else ""
-    )
 
 
 def _qualities(comparison: Comparison, loss: float) -> dict[str, tuple[Met, str]]:

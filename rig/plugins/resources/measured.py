@@ -1,12 +1,13 @@
 """What an arm takes here: its speed in quiet moments, with the spread, and its memory."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import ceil, floor, sqrt
 from statistics import quantiles
 
 from rig.core.calls import ByName, JsonObject
 from rig.core.events import Speed
+from rig.core.models import Usage
 from rig.core.tasks import PlayedTurn
 from rig.show.summary import cpu_share
 
@@ -115,12 +116,7 @@ def _speed(turn: PlayedTurn, role: str | None) -> Speed:
     """Return the tokens and seconds of a turn, of all roles or of one."""
     used = [step.prediction.usage for step in turn.steps if role in (None, step.role)]
     return Speed(
-        prompt_tokens=sum(of.prompt_tokens for of in used),
-        cached_tokens=sum(of.cached_tokens for of in used),
-        completion_tokens=sum(of.completion_tokens for of in used),
-        prefill_s=sum(of.prefill_s for of in used),
-        decode_s=sum(of.decode_s for of in used),
-        mask_s=sum(of.mask_s for of in used),
+        **{part.name: sum(getattr(of, part.name) for of in used) for part in fields(Usage)},
         tools_s=turn.tools_s,
         scoring_s=turn.scoring_s,
         wall_s=turn.wall_s,

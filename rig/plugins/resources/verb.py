@@ -79,12 +79,8 @@ def _resources(stored: Runs, chosen: ChosenArm) -> Resources:
         role = ASSISTANT
     run = stored.get(chosen.run.id)
     arm = run.arms[chosen.arm.position]
-    turns = [
-        played
-        for cell in stored.cells(run)
-        if cell.arm == arm.position and cell.turns_done
-        for played in stored.transcript(run, cell.conversation, arm.position, cell.repeat).turns.values()
-    ]
+    begun = stored.transcripts(run, ("finished", "started"), arm.position)
+    turns = [played for _, transcript in begun for played in transcript.turns.values()]
     return resources_of(turns, arm.speed, arm.fingerprint or {}, role)
 
 
