@@ -56,6 +56,8 @@ def fault(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
         ("suites info", "a name that `rig suites list` shows, or the path of a folder"),
         ("quantize x.gguf", "did you mean `rig models quantize`?"),
         ("tune x.gguf", "did you mean `rig models tune`?"),
+        ("run latest", "`rig show latest` shows the newest run"),
+        ("history oracle", "`rig run` alone plays the oracle; give a .gguf file"),
         ("runs --delete latest", "`rig runs --tui` deletes runs"),
         ("card mkae latest", "a card is of one arm, as in `rig card RUN/ARM`"),
         ("run oracle --sweep fill", "--sweep fill: give the levels too, as in fill=0,2k,8k"),

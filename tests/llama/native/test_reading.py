@@ -4,6 +4,7 @@ from contextlib import suppress
 
 import pytest
 from native_known import known
+from native_templates import OWN as OWN_TEMPLATES
 from patience import in_a_moment
 from rig_form import rig_format
 
@@ -293,3 +294,41 @@ CLOSED = {
     },
     "required": ["more"],
 }
+
+
+ANY = {"type": ["string", "number", "boolean", "null", "array", "object"]}
+LOOSE = (
+    ToolDoc(
+        "find", "", {"type": "object", "properties": {"place": {}, "days": ANY, "loud": {"type": "boolean"}}}
+    ),
+    ToolDoc("note", "", {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}),
+    *TOOLS,
+)
+CUT = [
+    [OUT, Call("find", {"place": None, "days": 123}), Call("find", {"days": ["a word", "Oslo"]})],
+    [PARIS, Call("note", {"text": "{"}), Call("note", {"text": 'a=1, <b>, "c"'})],
+    [
+        Call("find", {"days": {"x": [1.5, "é"]}, "loud": True}),
+        OUT,
+        Call("find", {"loud": False, "place": 17}),
+    ],
+]
+
+
+@pytest.mark.parametrize("calls", CUT, ids=["empty", "brace", "nested"])
+@pytest.mark.parametrize("name", sorted(OWN_TEMPLATES))
+def test_no_cut_of_an_answer_changes_a_call_or_skips_one(name: str, calls: list[Call]) -> None:
+    each = known(name)
+    shape = each.native.shape
+    written = calls if shape.between else calls[1:2]
+    text, read_by = shape.write(tuple(written)), each.form(LOOSE)
+    for cut in range(len(shape.open) + 1, len(text)):
+        with suppress(AnswerError):
+            read = read_by.read(text[:cut])
+            told, whole = each.told(read.calls), each.told(written[: len(read.calls)])
+            if read.form.endswith("without its end"):
+                # The last call may have lost arguments, and changed none.
+                last, was = told.pop(), whole.pop()
+                assert last.name == was.name, text[:cut]
+                assert last.arguments.items() <= was.arguments.items(), text[:cut]
+            assert told == whole, text[:cut]

@@ -232,6 +232,8 @@ _NO_FILES = (
     (re.compile(r"^[\w.-]*:[0-9]{2,5}(/|$)"), "give a server as http://127.0.0.1:8080"),
     (re.compile(r"^(hf:|(www\.)?(hf\.co|huggingface\.co)/)|^[\w-]+/[\w.-]+-GGUF\b", re.I), DOWNLOAD),
     (re.compile(r"\.(safetensors|bin|pt|pth|onnx|ggml)$", re.I), "rig reads .gguf files; convert it to one"),
+    (re.compile(r"^latest(/|$)"), "`rig show latest` shows the newest run"),
+    (re.compile(r"^oracle(/|$)"), "`rig run` alone plays the oracle; give a .gguf file"),
     (re.compile(r"^[\w.-]+:[\w.-]+$"), "a model of a server is http://127.0.0.1:11434#NAME"),
 )
 """What people give in place of a file, and what to give."""

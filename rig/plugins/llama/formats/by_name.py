@@ -97,11 +97,8 @@ def call_by_name(text: str, begin: int, end: int, schema: JsonObject) -> CallByN
         return below
     if between and before["label"] and between["label"] and len(properties) == 1:
         raw = text[between.end() :].partition("\n")[0].strip()
-        return (
-            CallByName(dict.fromkeys(properties, raw), "Action:", start, between.end() + len(raw))
-            if raw
-            else None
-        )
+        if raw and raw[0] not in "{[":  # the beginning of a value that has no end is no input
+            return CallByName(dict.fromkeys(properties, raw), "Action:", start, between.end() + len(raw))
     return None
 
 
@@ -131,7 +128,9 @@ def _pairs(text: str, place: int, properties: JsonObject) -> tuple[JsonObject, i
         raw = text[pair.end() : close].removeprefix("\n").removesuffix("\n")
         arguments[pair[1]] = cast(raw, properties.get(pair[1]), JSON)
         place = close + len("</arg_value>")
-    return (arguments, place) if arguments else None
+    rest = text[skip(text, place) :][: len("<arg_key>")]
+    goes_on = rest and "<arg_key>".startswith(rest)  # with an argument that has no end
+    return (arguments, place) if arguments and not goes_on else None
 
 
 def _python(text: str, place: int, properties: JsonObject) -> tuple[JsonObject, int] | None:

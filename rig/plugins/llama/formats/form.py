@@ -162,7 +162,7 @@ class NativeFormat(AnswerFormat):
         try:
             raw_calls, content, notes = self._calls(answer, loose=self.grammar == "none")
         except NotRead as error:
-            if leak := self._fullest(self._unclosed(answer), answer):
+            if leak := self._fullest(self._unclosed(answer), error.calls, answer):
                 return self._leaks.take(leak, self._words(answer), reasoning)
             raise AnswerError(str(error), form=f"{BROKEN}{self._shape.trigger.strip()}") from error
         if not raw_calls:
@@ -172,7 +172,8 @@ class NativeFormat(AnswerFormat):
         check_unicode([call.arguments for call in raw_calls], how)
         if "not closed" in notes and raw_calls:
             own = self._without_end(raw_calls, content)
-            return self._leaks.take(self._fullest(own, answer) or own, self._words(answer), reasoning)
+            fullest = self._fullest(own, own.calls[:-1], answer) or own
+            return self._leaks.take(fullest, self._words(answer), reasoning)
         calls = tuple(self.checker.call(call.name, call.arguments, how, OWN) for call in raw_calls)
         return Reading(calls, content, reasoning, how, OWN if calls else "")
 
@@ -192,10 +193,16 @@ class NativeFormat(AnswerFormat):
         reasoning, _, answer = inner.partition(thinking.close)
         return reasoning.strip(), answer
 
-    def _fullest(self, own: leaks.Leak | None, answer: str) -> leaks.Leak | None:
-        """Return the leaked calls of an answer: those in its own form without an end, or more in any form."""
+    def _fullest(self, own: leaks.Leak | None, whole: Sequence[Call], answer: str) -> leaks.Leak | None:
+        """Return the leaked calls of an answer: those in its own form without an end, or more in any form.
+
+        Calls in any form count only if they begin with those that were read whole in the own form.
+        """
         other = leaks.leaked(answer, self.checker.schemas)
-        return other if other and (own is None or len(other.calls) > len(own.calls)) else own
+        names = [call.name for call in other.calls[: len(whole)]] if other else []
+        if other is None or names != [call.name for call in whole]:
+            return own
+        return other if own is None or len(other.calls) > len(own.calls) else own
 
     def _unclosed(self, answer: str) -> leaks.Leak | None:
         """Return the calls of an answer in the own form if only its end is missing."""
@@ -229,7 +236,7 @@ class NativeFormat(AnswerFormat):
         notes = [*reader.notes]
         if rest := answer[end:].strip():
             if not loose:
-                raise NotRead(f"after the calls there is {rest[:30]!r}")
+                raise NotRead(f"after the calls there is {rest[:30]!r}", calls)
             notes.append("words after the calls")
         return calls, self._words(words.removesuffix(before)), notes
 

@@ -196,7 +196,8 @@ def _declares(arguments: Json, schema: JsonObject) -> bool:
     described = [
         isinstance(value, dict) and value.keys() & {"type", "description"} for value in arguments.values()
     ]
-    if arguments and all(value == properties.get(key, {}).get("type") for key, value in arguments.items()):
+    types = [properties.get(key, {}).get("type", "") for key in arguments]
+    if arguments and list(arguments.values()) == types:
         return True
     are_objects = all(fits(value, properties.get(key, {})) for key, value in arguments.items())
     return has_type or has_properties or (bool(described) and all(described) and not are_objects)

@@ -37,7 +37,14 @@ _CONTROLS = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 
 
 class NotRead(ValueError):
-    """A text is not in the form; the message says in one line where it departs from it."""
+    """A text is not in the form; the message says in one line where it departs from it.
+
+    `calls` are those that were read whole before that place.
+    """
+
+    def __init__(self, message: str, calls: Sequence[Call] = ()) -> None:
+        super().__init__(message)
+        self.calls = calls
 
 
 class CallReader:
@@ -57,30 +64,44 @@ class CallReader:
 
     def read(self, text: str, place: int, opening: str) -> tuple[list[Call], int]:
         """Return the calls that begin at a place with this opening, and where they end. Raises NotRead."""
-        shape, calls = self._shape, list[Call]()
+        calls = list[Call]()
         self._text, self._place = text, place
         if not self._take(opening):
             raise NotRead(f"{opening.strip()!r} is missing at {self._here()}")
+        try:
+            self._read_calls(calls)
+        except NotRead as error:
+            error.calls = calls
+            raise
+        return calls, self._place
+
+    def _read_calls(self, calls: list[Call]) -> None:
+        """Read calls and their end; each is added when it is whole. Raises NotRead."""
+        shape = self._shape
         while True:
-            calls.append(self._call())
+            call = self._call()
             if shape.also_after:
                 self._take(shape.also_after)
             end = self._place
             if not (shape.between and self._take(shape.between)):
                 break
-            if not NAME.match(text, self._place) or len(calls) >= _MOST_CALLS:
+            if not NAME.match(self._text, self._place) or len(calls) + 1 >= _MOST_CALLS:
                 self._place = end
                 break
+            calls.append(call)
         if not self._take(shape.close):
             if not self._loose:
                 raise NotRead(f"{shape.close.strip()!r} is missing at {self._here()}")
             self._check_arguments_end()
             self.notes.append("not closed")
-        return calls, self._place
+        calls.append(call)
 
     def _check_arguments_end(self) -> None:
         """Check that a call without its end is whole but for marks. Raises NotRead within its arguments."""
         style, close = self._shape.arguments, self._shape.close
+        ends_by_space = isinstance(style, Tags) and style.other_close.isspace()
+        if ends_by_space and not self._text[self._place - 1].isspace():  # 12 may be the beginning of 123
+            raise NotRead(f"an argument has no end before {self._here()}")
         if not self._take(_BRACKETS.match(close)[0].rstrip()):  # type: ignore[index]
             raise NotRead(f"the arguments do not end at {self._here()}")
         rest = self._text[skip(self._text, self._place) :]

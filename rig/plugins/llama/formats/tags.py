@@ -39,8 +39,8 @@ _PARAMETERS = frozenset(["parameter", "param", "arg", "argument", "property", "f
 _FENCED = re.compile(r"\s{0,99}```[\w+-]{0,20}\s{0,99}(?=\{)")
 _AROUND = re.compile(r"<(?:tool_?calls?|function_?calls?|tools?|call)>\s{0,20}\Z")
 """A mark that calls follow, so that a tag that is named like a tool is no other tag."""
-_HALF_TAG = re.compile(r"<\w[^<>]{0,400}\Z")
-"""A tag within which the text ends."""
+_HALF_TAG = re.compile(r"<(?!/)[^<>]{0,400}\Z")
+"""A tag that opens, and within which the text ends."""
 _MOST_PARAMETERS = 64
 
 
