@@ -110,7 +110,7 @@ $(LLAMA): | $(VENV)/.made
 
 # With mkdocs, so that `rig docs` can build its pages at the first use.
 $(VENV)/.rig: pyproject.toml constraints.txt $(LLAMA)
-	$(PIP_INSTALL) -e '.[docs]'
+	$(PIP_INSTALL) -e '.[docs,engine]'
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.rig

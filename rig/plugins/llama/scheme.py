@@ -78,6 +78,7 @@ class GgufFiles(Scheme):
         adapters: Sequence[str] = (),
         prompts: Sequence[Request] = (),
     ) -> list[Variant]:
+        from rig.plugins.llama.core import llama as _  # noqa: F401 - it says what to do without llama.cpp
         from rig.plugins.llama.files.adapters import adapters_of
         from rig.plugins.llama.files.info import inspect
         from rig.plugins.llama.files.registry import resolve

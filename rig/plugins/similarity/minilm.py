@@ -85,11 +85,14 @@ def release() -> str:
 
 
 def directory() -> Path:
-    """Return the folder of the packaged encoder. Raises RigError if the package is not installed."""
-    spec = find_spec(PACKAGE)
-    if spec is None or not spec.submodule_search_locations:
-        raise RigError(f"{PACKAGE} is not installed: install it, or score with --similarity exact")
-    return Path(spec.submodule_search_locations[0]) / "model"
+    """Return the folder of the packaged encoder. Raises RigError if it or what reads it is not installed."""
+    specs = {module: find_spec(module) for module in (PACKAGE, "sentence_transformers", "torch")}
+    if missing := [module for module, spec in specs.items() if spec is None]:
+        raise RigError(
+            f"{missing[0]}, which judges texts, is not installed; install rig-eval[engine], or score with "
+            "--similarity exact"
+        )
+    return Path(str(files(PACKAGE))) / "model"
 
 
 def bands() -> Mapping[str, Band]:

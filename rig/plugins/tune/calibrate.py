@@ -15,7 +15,6 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-import llama_cpp as C
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,7 +22,7 @@ from rig.compare.leaks import trace
 from rig.core.errors import RigError, counted
 from rig.core.models import Notify
 from rig.core.tasks import part_of
-from rig.plugins.llama.core.llama import Chunk, DecodeError, LlamaContext, LlamaModel
+from rig.plugins.llama.core.llama import C, Chunk, DecodeError, LlamaContext, LlamaModel
 from rig.plugins.llama.core.placement import ggml
 from rig.plugins.llama.core.tokenizer import Tokenizer
 from rig.plugins.llama.decoding.cache import common

@@ -22,6 +22,7 @@ import numpy as np
 
 from rig.core.budget import parse_json
 from rig.core.errors import RigError, did_you_mean
+from rig.plugins.llama.core.llama import C
 from rig.plugins.llama.files.derived import DerivedModel, derive
 from rig.plugins.llama.files.header import Tensor, read_header
 from rig.plugins.llama.files.info import Origin, inspect
@@ -228,8 +229,6 @@ def run_quantizer(
     Without a target it only prints what it would do. This runs in a process of its own, which can be stopped
     at any time, and which llama.cpp may abort over a damaged file.
     """
-    import llama_cpp as C
-
     parameters = C.llama_model_quantize_default_params()
     parameters.ftype = int(file_type(recipe.kind))
     parameters.nthread = threads

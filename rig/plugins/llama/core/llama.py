@@ -13,13 +13,23 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import llama_cpp as C
 import numpy as np
 import numpy.typing as npt
 
 from rig.core.errors import ErrorKind, RigError
 from rig.plugins.llama.core.placement import ON_CPU, Placement
 from rig.plugins.llama.core.settings import KV_TYPES, kv_types
+
+try:
+    import llama_cpp as C
+except ModuleNotFoundError as missing:
+    if missing.name != "llama_cpp":
+        raise
+    raise RigError(
+        "llama-cpp-python, which plays models, is not installed; install rig-eval[engine], which compiles it"
+    ) from missing
+
+__all__ = ["C", "Chunk", "DecodeError", "LlamaContext", "LlamaModel"]
 
 _log: deque[str] = deque(maxlen=200)
 _listener: Callable[[str], None] | None = None

@@ -6,9 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
 from typing import TypeAlias
 
-import llama_cpp as C
-
-from rig.plugins.llama.core.llama import LlamaModel
+from rig.plugins.llama.core.llama import C, LlamaModel
 
 Segment: TypeAlias = tuple[int, ...]
 """Tokens of a prompt that are prefilled, and found again in the cache, together."""

@@ -10,11 +10,11 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-import llama_cpp as C
 import numpy as np
 import numpy.typing as npt
 
 from rig.core.models import StepKey
+from rig.plugins.llama.core.llama import C
 from rig.plugins.llama.core.settings import Sampling
 from rig.plugins.llama.decoding.cache import Logits
 
