@@ -33,10 +33,8 @@ class Demands(NamedTuple):
         found = _RATE.fullmatch(at_least.strip()) if at_least else None
         if at_least and (found is None or not float(found[1])):
             raise RigError(f"--at-least {at_least}: not a speed; write it as in 20tok/s")
-        size = _SIZE.fullmatch(memory.strip()) if memory else None
-        if memory and (size is None or not float(size[1])):
-            raise RigError(f"--memory {memory}: not a size; write it as in 8GiB")
-        return cls(float(found[1]) if found else None, _bytes(size) if size else None, loss, memory or "")
+        size = size_in_bytes(memory, "--memory") if memory else None
+        return cls(float(found[1]) if found else None, size, loss, memory or "")
 
     @property
     def words(self) -> str:
@@ -47,7 +45,11 @@ class Demands(NamedTuple):
         return " ".join(parts)
 
 
-def _bytes(size: re.Match[str]) -> int:
+def size_in_bytes(text: str, option: str) -> int:
+    """Return the bytes of a size as in 4GiB or 900MB, which this option has. Raises RigError."""
+    size = _SIZE.fullmatch(text.strip())
+    if size is None or not float(size[1]):
+        raise RigError(f"{option} {text}: not a size; write it as in 4GiB or 900MB")
     unit = (size[2] or "B").upper()
     power = _POWERS.find(unit[0]) + 1
     return int(float(size[1]) * (1024 if "I" in unit else 1000) ** power)

@@ -5,6 +5,7 @@ from rig.core.registry import Registry
 REQUIRES = (
     "llama",
     "report",
+    "resources",
     "screen",
     "strategies",
 )

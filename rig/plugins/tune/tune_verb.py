@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -25,8 +24,6 @@ from rig.show.texts import file_size
 if TYPE_CHECKING:
     from rig.plugins.tune.tune import Funnel
 
-_UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
-_SIZE = re.compile(r"(\d+(?:\.\d+)?) *([KMG]I?B|)", re.IGNORECASE)
 _LEFT_OUT = ("lora", "until", "repeats", *(o.name for o in TABLE.values() if o.commas))
 """Options that tuning chooses, that would need another file, or that make several arms."""
 
@@ -71,6 +68,7 @@ def command(
     from rig.compare.arms import ComparisonOptions
     from rig.plugins.llama.files.info import inspect
     from rig.plugins.report import model_card
+    from rig.plugins.resources.decision import size_in_bytes
     from rig.plugins.strategies.looks import compare_sequentially
     from rig.plugins.tune.quantize import TensorType
     from rig.plugins.tune.tune import KINDS, MIXTURES, Funnel
@@ -78,9 +76,7 @@ def command(
     from rig.show.base import endings_as_exceptions
     from rig.store import Runs
 
-    amount = _SIZE.fullmatch(size.strip())
-    if amount is None:
-        raise RigError(f"--size {size}: not a size; write it as in 4GiB or 900MB")
+    most = size_in_bytes(size, "--size")
     pairs = ((name, value) for name, value in values.items() if value not in (None, ()))
     options = {name: value for name, value in pairs if value is not False or TABLE[name].default}
     chosen, method, tasks = as_asked({**options, "models": (model,)}, "calibration")
@@ -92,7 +88,7 @@ def command(
     with endings_as_exceptions():
         funnel = Funnel(
             screening,
-            int(float(amount[1]) * _UNITS[amount[2].upper()]),
+            most,
             kinds,
             mixtures,
             candidates,
