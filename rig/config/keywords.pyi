@@ -42,7 +42,6 @@ class RunKeywords(TypedDict, total=False):
     parallel: int | None
     kv: str | Sequence[str]
     flash_attention: bool | Literal["auto", "on", "off"] | None
-    prefix_cache: bool
     format: str | Sequence[str]
     tool_choice: str | Sequence[str]
     several_calls: bool

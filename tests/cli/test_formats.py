@@ -101,7 +101,7 @@ def test_both_forms_are_two_arms_of_one_run(rig: Rig, tmp_path: Path) -> None:
     finished = rig(
         *("run", path, "--format", "rig", "--format", "native", "--tool-choice", "auto", "--runs", store),
         *("--only", "LogoutUser-easy", "--tools", "exact", "--max-tokens", "24", "--thinking-tokens", "6"),
-        *("--threads", "1", "--parallel", "1", "--display", "none", "--no-prefix-cache", "--json"),
+        *("--threads", "1", "--parallel", "1", "--display", "none", "--json"),
     )
     arms = {arm["arm"]: arm for arm in finished.json["arms"]}
     assert set(arms) == {"tiny format=rig", "tiny format=native"}

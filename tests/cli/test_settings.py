@@ -72,7 +72,7 @@ def test_a_run_goes_on_with_the_options_it_began_with(folder: Path, rig: Rig) ->
     assert rig(*ORACLE, "--limit", 1).code == 0
     (run,) = rig("runs", "--json").json
     (folder / "rig.toml").write_text('[run]\nlimit = 5\nname = "other"\nloss = 0.5\n')
-    _users("[run]\nprefix-cache = false\nbell = false\n")
+    _users("[run]\nbell = false\n")
     done = rig("run", "--resume", run["run"], "--display", "none")
     assert done.code == 0, done.err
     assert "from rig.toml: --no-bell" in done.err or "from rig.toml: --bell False" in done.err

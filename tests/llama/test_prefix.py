@@ -10,6 +10,7 @@ import tiny_architectures
 import tiny_gguf
 
 from rig.plugins.llama.core.llama import Chunk, LlamaContext, LlamaModel
+from rig.plugins.llama.decoding import cache
 from rig.plugins.llama.decoding.cache import PrefixStore, PrefixTree
 
 GENERATED = (90, 91, 92)
@@ -258,6 +259,34 @@ def _stores(folder: Path, notices: list[str], **shape: int) -> PrefixStore:
 
 
 LONG = tuple(range(10, 250)) * 2  # long enough to be worth a file
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The times that reading and computing are measured by: none passes, unless a test puts some here."""
+    times: list[float] = []
+    monkeypatch.setattr(cache, "perf_counter", lambda: times.pop(0) if times else 0.0)
+    return times
+
+
+def test_a_state_that_took_longer_to_read_than_to_compute_is_not_kept(
+    benches: Callable[..., Bench], tmp_path: Path, clock: list[float]
+) -> None:
+    def run(*times: float) -> tuple[int, bytes]:
+        clock[:] = times
+        return benches(store=_stores(tmp_path, notices)).run(LONG, A, OPEN)
+
+    notices: list[str] = []
+    cold = run(0.0, 10.0, 12.0)
+    [file] = tmp_path.iterdir()
+    assert run(20.0, 21.9) == (len(LONG), cold[1])
+    whole = file.stat().st_size
+    assert run(30.0, 32.1) == (len(LONG), cold[1])
+    assert file.stat().st_size < min(whole, 100)
+    for _ in range(2):
+        assert run() == cold
+    assert file.stat().st_size < 100
+    assert notices == []
 
 
 def test_the_first_segment_comes_back_from_the_disk_bit_for_bit(

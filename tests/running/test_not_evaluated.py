@@ -113,7 +113,7 @@ def test_conversations_without_room_are_named_before_they_are_played(tmp_path: P
 
 def test_a_real_context_that_is_too_small_is_refused(tmp_path: Path, smollm2: Path, rig: Rig) -> None:
     store = tmp_path / "runs.sqlite"
-    done = rig("run", smollm2, "--n-ctx", 512, "--threads", 1, "--runs", store, "--no-prefix-cache")
+    done = rig("run", smollm2, "--n-ctx", 512, "--threads", 1, "--runs", store)
     assert done.code == 2
     assert "no conversation can be played: the prompt has" in done.err
     assert "raise --n-ctx" in done.err

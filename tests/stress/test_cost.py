@@ -1,5 +1,6 @@
 """What levels of history cost a model, in tokens that it has to read: a tiny one, and the real one."""
 
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -39,10 +40,11 @@ def read(
         nonlocal decoded
         decoded = 0
         store = tmp_path / "runs.sqlite"
+        monkeypatch.setenv("RIG_CACHE", tempfile.mkdtemp(dir=tmp_path))  # nothing is there to begin with
         options = RunConfig.of(
             models=(str(model),), suite=str(conversations), toolbox=str(noted_talks.NOTES),
             similarity="exact", fill=fill,
-            threads=1, parallel=parallel, prefix_cache=False, max_tokens=4, max_calls=1, n_ctx=4096,
+            threads=1, parallel=parallel, max_tokens=4, max_calls=1, n_ctx=4096,
         )  # fmt: skip
         planned = plan(options, store)
         run(planned, lambda _event: None, Control())

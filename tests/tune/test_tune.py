@@ -29,7 +29,7 @@ Rig = Callable[..., Any]
 
 TUNE = ("models", "tune", "tiny", "--tools", "exact", "--limit", "2", "--threads", "1", "--parallel", "1")
 QUIET = (
-    *("--no-prefix-cache", "--max-tokens", "8", "--max-calls", "1"),
+    *("--max-tokens", "8", "--max-calls", "1"),
     *("--similarity", "exact", "--display", "plain"),
 )
 

@@ -161,12 +161,6 @@ class EngineOptions:
         values={"auto": None, "on": True, "off": False},
         recorded="always",
     )
-    prefix_cache: bool = machine_option(
-        True,
-        "Keep the processed beginning of the prompt on disk, so that the next run starts faster.",
-        verbs="judge",
-        recorded="never",
-    )
     format: str = prompt_option(
         "auto",
         "The form of an answer: rig's own, the model's own (native), a model family's by name, or native if"

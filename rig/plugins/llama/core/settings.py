@@ -172,6 +172,8 @@ class EngineSettings(EngineOptions):
     """
 
     fast_forward: bool = True
+    prefix_cache: bool = True
+    """Whether the state of the prompts' shared beginning is kept on the disk."""
     most_context: int = DEFAULT_CONTEXT
     """The most context where `n_ctx` is not set."""
     prompts: tuple[Request, ...] = field(default=(), compare=False, repr=False)

@@ -12,7 +12,8 @@ take no cells of their own, and the cells of a sequence lie where they would wit
 
 On disk the state of the prompt's shared beginning is kept for the next start. A file is found by everything
 that shaped its bits: the model file, the tokens, the context's settings and llama.cpp's build. It is checked
-before it is used; if it fails the check, the state is computed again.
+before it is used; if it fails the check, the state is computed again. What took longer to read
+than to compute, as on a fast GPU, is not kept.
 """
 
 import hashlib
@@ -21,6 +22,7 @@ import struct
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import perf_counter
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -32,6 +34,8 @@ from rig.plugins.llama.core.llama import Chunk, LlamaContext
 from rig.plugins.llama.core.tokenizer import Segment
 from rig.plugins.llama.files.caches import Damaged, DiskCache
 
+_SECONDS = struct.Struct("<d")
+"""How long a state took to compute; its file begins with it, and has nothing else if reading took longer."""
 WORTH_TOKENS = 256
 """Beginnings shorter than this are computed about as fast as they are read."""
 
@@ -51,30 +55,48 @@ class PrefixStore:
         self._notify = notify
         self._cache = DiskCache(directory, "kv", max_bytes)
         self._is_silent = False
+        self._slower = set[str]()
 
     def load(self, context: LlamaContext, sequence: int, tokens: Segment) -> bool:
-        """Make a sequence hold exactly these tokens; return whether their state was stored and sound."""
+        """Make a sequence hold exactly these tokens; return whether their state was stored and sound.
+
+        If that takes longer than computing them did, their state is not kept any more.
+        """
         key = self._key(tokens)
         path = self._cache.path(key)
         try:
-            state = self._cache.load(key)
-            if state is None or context.restore(sequence, tokens, state):
-                return state is not None
-            self._cache.drop(key)
-            raise Damaged(f"{path}: damaged")
+            begun = perf_counter()
+            content = self._cache.load(key)
+            if content is None:
+                return False
+            took, state = content[: _SECONDS.size], content[_SECONDS.size :]
+            if not state:
+                self._slower.add(key)
+                return False
+            if not context.restore(sequence, tokens, state):
+                self._cache.drop(key)
+                raise Damaged(f"{path}: damaged")
+            if perf_counter() - begun > _SECONDS.unpack(took)[0]:
+                self._slower.add(key)
+                self._cache.save(key, took)
+            return True
         except OSError as error:
             self._say(f"{path}: cannot be read ({error.strerror}); the prompt is computed again")
         except Damaged as error:
             self._notify(f"{error}; the prompt is computed again")
         return False
 
-    def save(self, context: LlamaContext, sequence: int) -> None:
-        """Keep the state of a sequence, unless it is too short to be worth it or too large."""
+    def save(self, context: LlamaContext, sequence: int, took_s: float) -> None:
+        """Keep the state of a sequence, which took that long to compute, unless it is too short or too large.
+
+        What was slower to read than to compute is not kept again.
+        """
         tokens = tuple(context.sequences[sequence])
-        if len(tokens) < WORTH_TOKENS:
+        key = self._key(tokens)
+        if len(tokens) < WORTH_TOKENS or key in self._slower:
             return
         try:
-            self._cache.save(self._key(tokens), context.state(sequence))
+            self._cache.save(key, _SECONDS.pack(took_s) + context.state(sequence))
         except OSError as error:
             self._say(f"{self._directory}: the prompt's state is not kept: {error.strerror or error}")
 
@@ -176,11 +198,12 @@ class PrefixTree:
                 elif self._is_on_its_way(sequence, segments):
                     yield Feed((), logits=False)
                 else:
+                    begun = perf_counter()
                     yield Feed(segment, logits=False)
                     path.segments.append(segment)
                     path.lasting += 1
                     if path.lasting == 1 and self._store and self._context.has_state(sequence):
-                        self._store.save(self._context, sequence)
+                        self._store.save(self._context, sequence, perf_counter() - begun)
                     self._copy(sequence)
         finally:
             path.coming = []
