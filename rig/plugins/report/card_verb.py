@@ -44,8 +44,8 @@ def make(
     address: str = argument("RUN/ARM", shell_complete=complete_runs),
     *,
     format_: CardFormat | None = option(
-        "html for people, md for a model card, json to verify, svg as --svg.  [default: by the output's name, or"
-        " md]",
+        "html for people, md for a model card, json to verify, svg as --svg.  [default: by the output's name,"
+        " or md]",
         flags="--format",
     ),
     svg: bool = option(
