@@ -3,7 +3,7 @@ const field = (id) => document.getElementById(id);
 const rows = [...document.querySelectorAll("tr[data-a]")];
 const texts = rows.map((row) => row.textContent.toLowerCase());
 let data, arms, talks;
-const state = { base: "", with: "", only: true, talk: "", suite: "", filter: null };
+const state = { base: "", with: "", only: true, picked: false, talk: "", suite: "" };
 function make(name, parent, text, className) {
   const element = document.createElement(name);
   if (text !== undefined) element.textContent = text;
@@ -196,6 +196,10 @@ function first(base) {
   const same = near.filter((arm) => arm !== mine && shared(mine, arm).length);
   return [mine, same.find((arm) => arm.run === mine.run) ?? same[0]];
 }
+function start() {
+  const [base, other] = first();
+  if (base) [state.base, state.with] = [base.id, other?.id ?? ""];
+}
 function go() {
   const asked = new URLSearchParams(location.hash.slice(1));
   const place = ["base", "with", "talk", "suite", "file"].find((name) => asked.has(name));
@@ -208,9 +212,10 @@ function go() {
   if (asked.has("base") || asked.has("with")) {
     const [base, other] = ["base", "with"].map((name) => at(asked.get(name) ?? ""));
     state.only = !(asked.get("only") === "0" || !(asked.has("base") && asked.has("with")));
+    state.picked ||= Boolean(base);
     if (base && other) [state.base, state.with] = [base.id, other.id];
     else if (other) {
-      const now = at(state.base);
+      const now = state.picked ? at(state.base) : undefined;
       const own = arms.find((arm) => arm.run === other.run && arm !== other && shared(arm, other).length);
       const before = now && now !== other && shared(now, other).length ? now : own ?? first(other)[1];
       [state.base, state.with] = before ? [before.id, other.id] : [other.id, ""];
@@ -226,6 +231,7 @@ function go() {
   }
 }
 function chosen() {
+  state.picked = true;
   [state.base, state.with, state.only] = [field("base").value, field("with").value, field("only").checked];
   const [base, other] = [at(state.base), at(state.with)];
   if (!other || base === other || !shared(base, other).length) state.with = first(base)[1]?.id ?? "";
@@ -245,12 +251,16 @@ unpacked().then((text) => {
   for (const id of ["find", "suite", "file", "method", "noted"])
     field(id)?.addEventListener("input", () => {
       filter();
+      if (!state.picked) start();
       compare();
     });
   field("filter").hidden = false;
   addEventListener("hashchange", go);
-  const [base, other] = first();
-  if (base) [state.base, state.with] = [base.id, other?.id ?? ""];
+  document.addEventListener("click", (event) => {
+    const clicked = event.target.closest("a[href^='#']");
+    if (clicked && clicked.hash === location.hash) go();
+  });
+  start();
   compare();
   go();
 });
