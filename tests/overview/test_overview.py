@@ -253,6 +253,7 @@ def test_the_verb_writes_one_file_and_never_over_another(
         (["--all", "--baseline", "x"], "has no --baseline"),
         (["--all", "--tables"], "has no --tables"),
         (["--all", "--format", "md"], "has no --format md"),
+        (["--all", "--each", "-o", "no/all.html"], "there is no folder no; make it first"),
     ],
 )
 def test_what_does_not_fit_together_is_one_line(

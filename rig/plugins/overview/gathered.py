@@ -24,7 +24,7 @@ NAME = 120
 _TEXT = 200
 
 
-class Talk(NamedTuple):
+class ListedTalk(NamedTuple):
     """A conversation of a suite. `key` tells it from others of its name; `said` is the user's first words."""
 
     key: str
@@ -83,7 +83,7 @@ class Gathered(NamedTuple):
     """All that the page shows: the runs, newest first, their conversations, and what people answered."""
 
     runs: tuple[ListedRun, ...]
-    talks: tuple[Talk, ...]
+    talks: tuple[ListedTalk, ...]
     answers: Answers
     faults: tuple[str, ...]
 
@@ -92,7 +92,7 @@ def gather(runs: Runs, progress: Callable[[int, int], None] = lambda done, of: N
     """Read all runs of a store. Raises StoreError if it cannot be read."""
     ids = sorted(runs.ids())
     talks: dict[tuple[str, str], int] = {}
-    told: list[Talk] = []
+    told: list[ListedTalk] = []
     listed = []
     was_enabled = gc.isenabled()
     gc.disable()  # which would look through millions of values, and find nothing
@@ -113,7 +113,9 @@ def gather(runs: Runs, progress: Callable[[int, int], None] = lambda done, of: N
     return Gathered(tuple(listed), tuple(told), answers, tuple(faults))
 
 
-def _listed(runs: Runs, run: StoredRun, talks: dict[tuple[str, str], int], told: list[Talk]) -> ListedRun:
+def _listed(
+    runs: Runs, run: StoredRun, talks: dict[tuple[str, str], int], told: list[ListedTalk]
+) -> ListedRun:
     declaration = run.declaration
     metric = declaration.success_metric or next(iter(declaration.metrics), None)
     by_arm = []
@@ -144,7 +146,7 @@ def _add_talks(
     run: StoredRun,
     cells: Sequence[ScoredCell],
     talks: dict[tuple[str, str], int],
-    told: list[Talk],
+    told: list[ListedTalk],
 ) -> None:
     """Add the conversations that were not met in another run."""
     tasks = {task.name: task for task in runs.conversations(run)}
@@ -158,7 +160,7 @@ def _add_talks(
             :10
         ]
         first = one_line(clip(" ".join(said), _TEXT).text)
-        told.append(Talk(key, short(cell.conversation), short(cell.suite), first))
+        told.append(ListedTalk(key, short(cell.conversation), short(cell.suite), first))
 
 
 def _arm(

@@ -46,6 +46,8 @@ def of_all_runs(
     output = output or Path(NAME)
     if real(output).exists() and not force:
         raise RigError(f"{output}: exists; choose a new file, or --force to write over it")
+    if not real(output).parent.is_dir():
+        raise RigError(f"{output}: cannot be written: there is no folder {output.parent}; make it first")
     with Runs.open(question.runs, question.graded_by) as stored:
         gathered = gather(stored, lambda done, of: show_progress("all", "runs read", done, of))
         if not gathered.runs:

@@ -99,7 +99,7 @@ def picture_of(runs: Runs, address: str, question: ComparisonOptions) -> Picture
     comparison = compare_chosen(runs, chosen, question)
     own = {arm.arm.position for arm in named} | {comparison.baseline.position}
     wanted = [arm for arm in chosen if arm.arm.position in own]
-    shown = _most_telling(wanted, comparison)
+    shown = _most_needed(wanted, comparison)
     family, names = _names([arm.arm.name for arm in shown])
     rows = tuple(_row(arm, name, comparison) for arm, name in zip(shown, names, strict=True))
     left = len(chosen) - len(shown)
@@ -126,7 +126,7 @@ def picture_of(runs: Runs, address: str, question: ComparisonOptions) -> Picture
     )
 
 
-def _most_telling(arms: Sequence[ChosenArm], comparison: Comparison) -> list[ChosenArm]:
+def _most_needed(arms: Sequence[ChosenArm], comparison: Comparison) -> list[ChosenArm]:
     """Return at most `MOST` arms in their order: the baseline and the file to ship are among them."""
     advice = comparison.recommendation
     first = {comparison.baseline.label, *([advice.arm] if advice and advice.arm else [])}

@@ -69,15 +69,15 @@ function options(select, of, chosen) {
   }
 }
 const visible = () => arms.filter((arm) => !rows[arm.number].hidden && arm.outcomes);
-function reading(cell, arm, talk, other) {
-  const of = (each) => ["--arm", each.name];
-  const end = endings(arm).get(talk.number);
-  if (end.place >= 0) link(cell, "transcript", `${data.folder}/${arm.run.id}.html#t${end.place}-0`);
-  if (end.place >= 0) make("br", cell);
-  make("code", cell, command("show", arm.run.id, talk.name, ...(other && other.run === arm.run ? of(other) : []), ...of(arm)));
-  if (!other || other.run === arm.run) return;
-  make("br", cell);
-  make("code", cell, command("show", other.run.id, talk.name, ...of(other)));
+function reading(cell, talk, arm, other) {
+  const sides = other && other.run === arm.run ? [[other, arm]] : other ? [[arm], [other]] : [[arm]];
+  for (const side of sides) {
+    const { run } = side[0];
+    const { place } = endings(arm.run === run ? arm : other).get(talk.number);
+    const line = make("div", cell);
+    if (place >= 0) link(line, "transcript", `${data.folder}/${run.id}.html#t${place}-0`).after(" ");
+    make("code", line, command("show", run.id, talk.name, ...side.flatMap((each) => ["--arm", each.name])));
+  }
 }
 function compare() {
   const [base, other] = [at(state.base), at(state.with)];
@@ -120,10 +120,10 @@ function compare() {
     make("small", cell, " " + data.suites[talk.suite]);
     if (talk.said) make("span", cell, talk.said, "s");
     const change = Math.sign(now.share - was.share);
-    make("td", row, ["lost", "alike", "won"][change + 1], ["bad", "", "good"][change + 1]);
+    make("td", row, ["lost", "alike", "won"][change + 1], ["bad o", "o", "good o"][change + 1]);
     ended(row, was, "baseline");
     ended(row, now, "beside it");
-    reading(make("td", row), other, talk, base);
+    reading(make("td", row), talk, other, base);
   }
 }
 function heading(box, text) {
@@ -152,7 +152,7 @@ function showTalk() {
       const row = make("tr", body);
       link(make("td", row), named(arm), "#with=" + arm.id);
       ended(row, end);
-      reading(make("td", row), arm, talk);
+      reading(make("td", row), talk, arm);
     }
   } else if (state.suite !== "") {
     const name = field("suite").options[Number(state.suite) + 1]?.textContent;
