@@ -134,7 +134,7 @@ def test_leaked_calls_have_the_rate_of_a_strict_server_beside_the_lenient_one(tm
     assert row.strict == Estimate(0.25, 0.1, 0.4)
     assert row.notes == (
         "25.0% where a server takes leaked calls for words",
-        "20 of 30 calls leaked (fenced JSON)",
+        "20 of 30 calls leaked",
     )
 
 

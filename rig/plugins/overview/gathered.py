@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from rig.compare.leaks import leak_text, leaks_of
 from rig.core.errors import RigError
-from rig.core.metrics import UNCLEAR, Counts, Declaration, Metric, total
+from rig.core.metrics import UNCLEAR, Counts, Declaration, Metric, forms_in_words, total
 from rig.core.tasks import Task
 from rig.scoring import Answers, answers_file, read_answers
 from rig.show import steps
@@ -22,6 +22,7 @@ ALPHA = 0.05
 NAME = 120
 """The most characters of a name on the page. An address may be cut there: the beginning of a name will do."""
 _TEXT = 200
+_NOTE = 240
 
 
 class ListedTalk(NamedTuple):
@@ -185,6 +186,8 @@ def _arm(
         played.setdefault(talks[cell.conversation, cell.source], []).append(cell)
     counts = _per_conversation(played.values())
     notes = [*_notes(run, arm, counts, metric, is_chosen=is_chosen)]
+    if words := forms_in_words(counts) if strict else declaration.form_note(counts):
+        notes.append(words)
     if leaks:
         notes.insert(0, leak_text("it", leaks, "of these"))
     return ListedArm(
@@ -200,7 +203,7 @@ def _arm(
         planned=len(run.conversations) * run.repeats,
         grader=short(arm.grader.rules) if arm.grader else "",
         is_chosen=is_chosen,
-        notes=tuple(map(short, notes)),
+        notes=tuple(map(_cut, notes)),
         endings={talk: _ending(declaration, of_talk) for talk, of_talk in sorted(played.items())},
     )
 
@@ -222,8 +225,6 @@ def _notes(
         yield f"not evaluated: {arm.not_evaluated}"
     if is_chosen:
         yield "its results chose what it played"
-    if words := run.declaration.with_forms(counts).form_note(counts):
-        yield words
     if texts := counts.get(UNCLEAR):
         ends = f" ({measured(metric, counts)})" if metric and metric.bounds(counts) else ""
         yield f"{round(texts)} unclear{ends}: rig adjudicate {run.id}"
@@ -243,6 +244,12 @@ def _ending(declaration: Declaration, cells: Sequence[ScoredCell]) -> Ending:
         kinds = ", ".join(cell.faults)
         text = short("; ".join(filter(None, (end.sign.word, end.text, kinds))))
     return Ending(sum(right), len(cells), text)
+
+
+def _cut(note: str) -> str:
+    """Return a note on one line, with a sign where no page has room for more of it."""
+    line = one_line(note[: 4 * _NOTE])
+    return line if len(line) <= _NOTE else f"{line[:_NOTE]}…"
 
 
 def short(value: object) -> str:

@@ -13,7 +13,7 @@ from rig.compare.findings import ArmPair, ArmResult, Comparison
 from rig.compare.recommendation import file_bytes
 from rig.compare.verdict import RecommendationKind, VerdictKind
 from rig.core.errors import counted
-from rig.core.metrics import UNPLAYED, Metric, forms_in_words
+from rig.core.metrics import FORMED, OTHER_FORMS, UNPLAYED, Metric, in_other_forms
 from rig.plugins.report import plots
 from rig.plugins.report.page import asset
 from rig.plugins.report.plots import BAD, BAND, GOOD, INK, LINE, MUTED
@@ -223,8 +223,10 @@ def _notes(arm: ArmResult, pair: ArmPair | None, comparison: Comparison) -> Iter
         yield f"compared on {counted(pair.conversations, 'conversation')}"
     if strict := _strict(arm, comparison):
         yield f"{metric.amount(strict.value or 0.0)}{metric.unit} where a server takes leaked calls for words"
-    if words := forms_in_words(arm.counts):
-        yield words
+    forms = in_other_forms(arm.counts)
+    for kind in OTHER_FORMS:
+        if number := sum(count for form, count in forms.items() if form.startswith(kind)):
+            yield f"{number} of {arm.counts.get(FORMED, 0):g} calls {kind.removesuffix(': ')}"
     yield from (limit.text for limit in arm.limits if limit.cut)
 
 
@@ -254,6 +256,7 @@ class _Places(NamedTuple):
     """Where the columns stand: ends of what is to the right, beginnings of what is to the left."""
 
     name: float
+    name_size: float
     size: float
     bar: tuple[float, float]
     rate: float
@@ -263,10 +266,13 @@ class _Places(NamedTuple):
 
 def _places(picture: Picture) -> _Places:
     has_sizes = any(row.size != UNKNOWN for row in picture.rows)
-    name = 240.0 if has_sizes else 380.0
+    name = 265.0 if has_sizes else 380.0
+    # All names are of one size, in which the longest fits if it is not too small to read.
+    longest = max(_width(row.name, 1.0, bold=row.ships) for row in picture.rows)
+    font = max(name / max(longest, 1e-9), 16.0)
     if not picture.is_compared:
-        return _Places(name, 440, (480, 1010), 1030, 0, 0)
-    return _Places(name, 440, (475, 790), 806, 985, 1005)
+        return _Places(name, font, 440, (480, 1010), 1030, 0, 0)
+    return _Places(name, font, 440, (475, 790), 806, 985, 1005)
 
 
 def _ladder(plot: "Axes", picture: Picture, top: float, bottom: float) -> None:
@@ -301,10 +307,11 @@ def _arm(
         _box(plot, _EDGE - 14, top + 1, WIDTH - _EDGE + 14, top + height - 1, BAND)
     _line(plot, _EDGE, top + height, WIDTH - _EDGE, top + height, LINE, 1)
     base = middle + 0.36 * size
-    _text(plot, _EDGE, base, row.name, size, INK, bold=row.ships, room=at.name)
-    if row.size != UNKNOWN:
-        _text(plot, at.size, base, row.size, 0.85 * size, MUTED, side="right", room=7 * size)
     left, right = at.bar
+    beside = min(0.9 * size, max(0.75 * size, 14.0))
+    _text(plot, _EDGE, base, row.name, min(size, at.name_size), INK, bold=row.ships, room=at.name)
+    if row.size != UNKNOWN:
+        _text(plot, at.size, base, row.size, beside, MUTED, side="right", room=7 * size)
 
     def across(value: float) -> float:
         return left + (right - left) * min(max(value / most, 0.0), 1.0)
@@ -320,13 +327,14 @@ def _arm(
     _text(plot, at.rate, base, row.text, size, INK, bold=True)
     if at.difference:
         _text(plot, at.difference, base, row.difference, size, INK, side="right")
-        _text(plot, at.verdict, base, row.verdict, 0.75 * size, row.tint, room=WIDTH - _EDGE - at.verdict)
+        _text(plot, at.verdict, base, row.verdict, beside, row.tint, room=WIDTH - _EDGE - at.verdict)
     elif row.rate is None:
-        _text(plot, left, base, row.verdict, 0.85 * size, row.tint)
+        _text(plot, left, base, row.verdict, beside, row.tint)
     if row.notes:
         below = top + 0.88 * height
-        told = "; ".join(row.notes)
-        _text(plot, _EDGE, below, told, max(11.0, 0.6 * size), BAD, room=WIDTH - 2 * _EDGE)
+        small = max(11.0, 0.6 * size)
+        first, *more = _wrapped("; ".join(row.notes), small, WIDTH - 2 * _EDGE)
+        _text(plot, _EDGE, below, first + (_CUT if more else ""), small, BAD)
 
 
 def _text(

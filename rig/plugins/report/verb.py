@@ -26,7 +26,7 @@ ReportFormat: TypeAlias = Literal["html", "md", "csv", "json"]
 class ReportQuestion(ComparisonQuestion):
     """What is compared; a page over all runs names none."""
 
-    addresses: tuple[str, ...] = argument("RUN...", required=False, shell_complete=complete_runs)
+    addresses: tuple[str, ...] = argument("[RUN...]", required=False, shell_complete=complete_runs)
 
 
 @verb(Viewed, "report")
