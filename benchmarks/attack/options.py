@@ -147,7 +147,9 @@ def words(random: Random, name: str, command: click.Command) -> list[str]:
         if isinstance(argument, click.Argument):
             usual = _ARGUMENTS.get(argument.name or "", ("latest",))
             is_odd = random.random() < 0.35
-            odd += [value(random, argument)] if is_odd else list(usual) if argument.required else []
+            # `report` needs none with --all alone.
+            is_needed = argument.required or (argument.name == "addresses" and random.random() < 0.7)
+            odd += [value(random, argument)] if is_odd else list(usual) if is_needed else []
     if any(one.name == "output" for one in options + command.params) and name not in ("export", "report"):
         odd += ["--output", "@made"]
     return [*name.split(), *odd]

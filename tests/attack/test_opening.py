@@ -62,7 +62,7 @@ CALLS = {
     ],
     "history": [("MODEL",)],
     "compare": [("RUN", "RUN"), ("RUN",)],
-    "report": [("RUN", "--output", "OUT.html")],
+    "report": [("RUN", "--output", "OUT.html"), ("--all", "--output", "ALL.html")],
     "leaderboard": [("--suite", "notes")],
     "screen": [("--against", "RUN"), ("RUN",)],
     "score": [("RUN",), ("RUN", "--reexecute"), ("RUN", "--grader", "upstream")],
@@ -83,6 +83,7 @@ CALLS = {
     "card": [
         ("make", "RUN/oracle", "--output", "CARD.html"),
         ("make", "RUN/oracle", "--output", "CARD.json"),
+        ("make", "RUN", "--svg", "--output", "CARD.svg"),
     ],
     "plan": [("oracle", "oracle", "--like", "RUN", "--seconds", "0")],
     "doctor": [()],

@@ -39,7 +39,7 @@ def test_names_that_the_font_lacks_are_drawn_without_a_warning() -> None:
 def test_every_colour_is_one_of_the_page() -> None:
     text = drawn()
     assert re.findall(r"#[0-9a-f]{6}\b(?!\")", re.sub(r"url\(#\w+\)|href=\"#\w+\"", "", text)) == []
-    assert set(re.findall(r"var\((--\w+)\)", text)) <= {f"--{name}" for name in plots._NAMES.values()}
+    assert set(re.findall(r"var\((--\w+)\)", text)) <= {f"--{name}" for name in plots.NAMES.values()}
     assert "var(--arm1)" in text
 
 

@@ -1,5 +1,6 @@
 """`rig card`: one page on a model file that others can read and verify."""
 
+import re
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from rig.core.calls import ByName, JsonObject
 from rig.core.errors import RigError
 from rig.core.files import read_bytes, write
 
-CardFormat = Literal["html", "md", "json"]
+CardFormat = Literal["html", "md", "json", "svg"]
 NAMESPACE = "rig-card@v1"
 """The namespace of the signatures of cards."""
 _PATIENCE_S = 120.0
@@ -24,7 +25,7 @@ _PATIENCE_S = 120.0
 
 @verb(Verbs, default="make")
 def command() -> None:
-    """Make a card of an arm (`rig card RUN/ARM`), or verify one that somebody gave you.
+    """Make a card of an arm (`rig card RUN/ARM`) or a picture of a run, or verify what somebody gave you.
 
     A card is one page on a model file: what was tested, on what, the verdict with what could have been seen,
     the limits that cut answers off, the settings to get the same, and hashes.
@@ -33,6 +34,7 @@ def command() -> None:
     Examples:
       rig card latest/model-q4_k_m -o card.html                       for people
       rig card latest/model-q4_k_m -o card.json --sign ~/.ssh/id_ed25519
+      rig card latest --svg                                           a picture of all arms, to post
       rig card verify card.json --model model-q4_k_m.gguf --signers allowed_signers
     """  # noqa: D301 - for click
 
@@ -42,8 +44,13 @@ def make(
     address: str = argument("RUN/ARM", shell_complete=complete_runs),
     *,
     format_: CardFormat | None = option(
-        "html for people, md for a model card, json to verify.  [default: by the output's name, or md]",
+        "html for people, md for a model card, json to verify, svg as --svg.  [default: by the output's name,"
+        " or md]",
         flags="--format",
+    ),
+    svg: bool = option(
+        "Draw a picture of all arms of the run instead, to post: 1200 by 675, with sizes, rates, intervals"
+        " and verdicts. The file is rig-card-RUN.svg if --output names no other."
     ),
     output: Path | None = option("The file to write.  [default: stdout]", flags="--output -o"),
     key: Path | None = option(
@@ -55,23 +62,30 @@ def make(
     graded_by: str = GRADED_BY,
     runs: Path = STORE,
 ) -> None:
-    """Make a card of one arm of a run.
+    """Make a card of one arm of a run, or with --svg a picture of all of them.
 
     RUN/ARM is an arm; RUN is enough if the run has only one. The verdict compares it with the first arm of
-    its run, or with --baseline.
+    its run, or with --baseline. A picture of RUN/ARM shows it beside that arm.
     """
     from rig.compare.arms import ComparisonOptions
-    from rig.plugins.report import model_card
+    from rig.plugins.report import model_card, picture
     from rig.store import Runs
 
-    form: CardFormat = format_ or form_of(output, get_args(CardFormat), "md")
+    if svg and format_ not in (None, "svg"):
+        raise RigError(f"--svg draws a picture and --format {format_} writes a card; give one of them")
+    form: CardFormat = "svg" if svg else format_ or form_of(output, get_args(CardFormat), "md")
+    if output is None and svg:
+        output = Path(f"rig-card-{'-'.join(re.findall('[0-9A-Za-z]+', address))[:80]}.svg")
     if output is None and key is not None:
         raise RigError("--sign signs a file; name it with --output")
     with Runs.open(runs, graded_by) as stored:
         question = ComparisonOptions(baseline, across_settings=across_settings, one_will_do=True)
-        made = model_card.card_of(stored, address, question)
-        forms = {"html": model_card.as_html, "md": model_card.as_markdown, "json": model_card.as_json}
-        text = forms[form](made)
+        if form == "svg":
+            text = picture.as_svg(picture.picture_of(stored, address, question))
+        else:
+            made = model_card.card_of(stored, address, question)
+            forms = {"html": model_card.as_html, "md": model_card.as_markdown, "json": model_card.as_json}
+            text = forms[form](made)
     if output is None:
         click.echo(printable(text), nl=False)
         return
@@ -109,9 +123,9 @@ def verify(
     What a card says of a run cannot be computed from the card, and rig names it. Without a signature, anyone
     can have written all of it.
 
-    FILE is a card as JSON; the signature is read from FILE.sig, if there is one. Pages and Markdown can be
-    signed, too, and only their signature can be verified. The exit code is 1 if anything is wrong, or if
-    --signers is given and none of them signed it.
+    FILE is a card as JSON; the signature is read from FILE.sig, if there is one. Pages, Markdown and
+    pictures can be signed, too, and only their signature can be verified. The exit code is 1 if anything is
+    wrong, or if --signers is given and none of them signed it.
     """
     from rig.plugins.llama.files.caches import sha256_of
     from rig.plugins.llama.files.info import inspect
@@ -120,9 +134,9 @@ def verify(
 
     checks = [_signature_check(card, signers)]
     about: JsonObject = {}
-    if card.suffix.lower() in (".html", ".md"):
+    if card.suffix.lower() in (".html", ".md", ".svg"):
         if model is not None:
-            raise RigError(f"{card}: --model needs the card as JSON; a page is only for people")
+            raise RigError(f"{card}: --model needs the card as JSON; pages and pictures are only for people")
     else:
         about = card_check.read_card(card)
         change = card_check.change_fault(about)

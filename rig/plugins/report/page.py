@@ -33,6 +33,7 @@ from rig.show.texts import estimate, file_size, printable
 LARGEST = 1_000_000
 """The bytes that a page should not exceed; transcripts are packed and texts of models cut until it fits."""
 
+_PACKAGE = "rig.plugins.report"
 _LENGTHS = (2_000, 600, 300, 150, 80, 40)
 
 BESIDE = 7
@@ -55,7 +56,7 @@ def page(material: Material, largest: int = LARGEST) -> str:
         views = list(conversation_views(material, longest))
         told = environment().get_template("conversations.html").render(views=views, missed=signs.MISSED)
         for is_packed in (False, True) if longest == _LENGTHS[0] else (True,):
-            transcripts = {"packed": _packed(told) if is_packed else None, "conversations": Markup(told)}
+            transcripts = {"packed": packed(told) if is_packed else None, "conversations": Markup(told)}
             tools = sorted({tool for view in views for tool in view.tools})
             text = template.render(**fixed, **transcripts, longest=longest, views=views, tools=tools)
             if len(text.encode("utf-8", "backslashreplace")) <= largest:
@@ -63,7 +64,7 @@ def page(material: Material, largest: int = LARGEST) -> str:
     return text
 
 
-def _packed(text: str) -> Markup:
+def packed(text: str) -> Markup:
     """Pack a text for `DecompressionStream("gzip")`; the same text gives the same bytes."""
     packed = gzip.compress(text.encode("utf-8", "backslashreplace"), mtime=0)
     return Markup(base64.b64encode(packed).decode())
@@ -77,8 +78,7 @@ def _fixed(material: Material) -> dict[str, Any]:
     refused = plots.refused_texts(transcript for row in material.transcripts for transcript in row)
     is_calibrated = comparison.grader.similarity.split(",")[0] == _CALIBRATED
     contention = contention_notes((arm.label, arm.speed, arm.fingerprint) for arm in comparison.arms)
-    script = asset("open.js")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    script = asset("open.js") + asset("sort.js")
     return {
         "title": _title(comparison),
         "runs": list(material.runs.values()),
@@ -132,7 +132,7 @@ def _fixed(material: Material) -> dict[str, Any]:
         "settings": _settings(comparison),
         "style": Markup(asset("style.css")),
         "script": Markup(script),
-        "script_hash": digest,
+        "script_hash": script_hash(script),
     }
 
 
@@ -219,11 +219,16 @@ def _drawn(drawings: Any) -> list[Markup]:
     return [Markup(drawing) for drawing in drawings if drawing is not None]
 
 
+def script_hash(script: str) -> str:
+    """Return the hash by which a content security policy names the only script that may run."""
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
 @cache
-def environment() -> Environment:
-    """Return an environment for templates in which every text is escaped and made visible."""
+def environment(package: str = _PACKAGE) -> Environment:
+    """Return an environment for a package's templates in which every text is escaped and made visible."""
     return Environment(
-        loader=PackageLoader("rig.plugins.report"),
+        loader=PackageLoader(package),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -234,6 +239,6 @@ def environment() -> Environment:
 
 
 @cache
-def asset(name: str) -> str:
-    """Read the text of a file beside the templates."""
-    return files("rig.plugins.report").joinpath("templates", name).read_text(encoding="utf-8")
+def asset(name: str, package: str = _PACKAGE) -> str:
+    """Read the text of a file beside a package's templates."""
+    return files(package).joinpath("templates", name).read_text(encoding="utf-8")

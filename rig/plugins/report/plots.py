@@ -28,9 +28,10 @@ INK, MUTED, LINE, BAND, GOOD, BAD = (f"#00010{digit}" for digit in range(6))
 """Placeholders for the colours of the page; plots use no other colours."""
 
 _ARMS = 8
-_NAMES = {INK: "ink", MUTED: "muted", LINE: "line", BAND: "band", GOOD: "good", BAD: "bad"} | {
+NAMES = {INK: "ink", MUTED: "muted", LINE: "line", BAND: "band", GOOD: "good", BAD: "bad"} | {
     f"#00020{place}": f"arm{place}" for place in range(_ARMS)
 }
+"""The names of the colours in the page's style, by their placeholders."""
 
 _STYLE: dict[Any, Any] = {
     "axes.axisbelow": True,
@@ -78,8 +79,51 @@ def axes(width: float, height: float, **options: Any) -> "Iterator[tuple[Figure,
         yield figure, figure.add_subplot(**options)
 
 
+@contextmanager
+def canvas(width: float, height: float) -> "Iterator[tuple[Figure, Axes]]":
+    """A context with a figure of this size in points and axes without lines, in which a point is a unit and
+    the origin is at the top left.
+    """
+    with axes(width / 72, height / 72) as (figure, plot):
+        figure.set_layout_engine("none")
+        plot.set_position((0, 0, 1, 1))
+        plot.set_axis_off()
+        plot.set_xlim(0, width)
+        plot.set_ylim(height, 0)
+        yield figure, plot
+
+
 def svg(figure: "Figure", title: str) -> str:
     """Return the figure as an SVG element, titled for screen readers; equal figures give equal text."""
+    colours = {value: f"var(--{name})" for value, name in NAMES.items()}
+    root = _element(_drawn(figure, title), colours)
+    root.attrib |= {"style": f"width:{float(root.attrib['viewBox'].split()[2]):.0f}pt", "role": "img"}
+    root.attrib["aria-label"] = title
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def picture(figure: "Figure", title: str, colours: Mapping[str, str]) -> str:
+    """Return the figure as an SVG file of its own, a pixel to a point, with `colours` by those of plots.
+
+    It has no styles, scripts, links or fonts, so that every program shows it; texts stay texts.
+    """
+    root = _element(_drawn(figure, title), colours)
+    width, height = root.attrib["viewBox"].split()[2:]
+    root.attrib |= {
+        "xmlns": "http://www.w3.org/2000/svg",
+        "width": width,
+        "height": height,
+        "font-family": "DejaVu Sans, Verdana, sans-serif",
+        "role": "img",
+    }
+    named = Element("title")
+    named.text = title
+    root.insert(0, named)
+    return f"{ElementTree.tostring(root, encoding='unicode')}\n"
+
+
+def _drawn(figure: "Figure", title: str) -> str:
+    """Return the SVG file that matplotlib makes of a figure."""
     import matplotlib
 
     text = StringIO()
@@ -88,7 +132,7 @@ def svg(figure: "Figure", title: str) -> str:
         # Texts stay texts, and the browser has the glyphs that matplotlib's font lacks.
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
         figure.savefig(text, format="svg", metadata=metadata)
-    return for_page(text.getvalue(), title, _NAMES)
+    return text.getvalue()
 
 
 LONGEST = 28
@@ -105,10 +149,10 @@ _TEXTS = frozenset({"text", "tspan", "style", "title"})
 _NUMBERS = ("d", "x", "y", "points", "width", "height")
 
 
-def for_page(drawn: str, title: str, colours: Mapping[str, str]) -> str:
-    """Return a drawing as an element of a page, with `title` for screen readers.
+def _element(drawn: str, colours: Mapping[str, str]) -> Element:
+    """Return a drawing as an element of a page, with its own colours replaced by those that they stand for.
 
-    `colours` are replaced by the page's variables of these names. Raises ParseError if it is not an SVG.
+    Raises ParseError if it is not an SVG.
     """
     root = ElementTree.fromstring(drawn)
     # HTML knows the elements of SVG and their `href`, so they need no namespaces.
@@ -124,13 +168,8 @@ def for_page(drawn: str, title: str, colours: Mapping[str, str]) -> str:
         _tidy(element, used, colours)
     width, height = (root.get("viewBox") or "").split()[2:]
     root.attrib.clear()
-    root.attrib |= {
-        "viewBox": f"0 0 {width} {height}",
-        "style": f"width:{float(width):.0f}pt",
-        "role": "img",
-        "aria-label": title,
-    }
-    return ElementTree.tostring(root, encoding="unicode")
+    root.attrib["viewBox"] = f"0 0 {width} {height}"
+    return root
 
 
 def _tidy(element: Element, used: set[str], colours: Mapping[str, str]) -> None:
@@ -158,12 +197,10 @@ def _short(word: str) -> str:
 
 
 def _style(text: str, colours: Mapping[str, str]) -> str:
-    """Return style declarations with the page's colours and without a font, as the page sets that too."""
+    """Return style declarations with these colours and without a font, as the page sets that too."""
     declared = (part.strip().partition(":") for part in text.split(";"))
     kept = ((name, value.strip()) for name, _, value in declared if name != "font-family")
-    return "; ".join(
-        f"{name}: {f'var(--{colours[value]})' if value in colours else value}" for name, value in kept
-    )
+    return "; ".join(f"{name}: {colours.get(value, value)}" for name, value in kept)
 
 
 _WIDTH = 6.4

@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 import sys
 import webbrowser
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 import click
 
 from rig.cli.compare import ComparisonQuestion
-from rig.cli.options import json_option
+from rig.cli.options import complete_runs, json_option
 from rig.cli.output import form_of, paint, print_json, printable, say, terminal_width
-from rig.cli.verbs import option, verb
+from rig.cli.verbs import Viewed, argument, option, verb
 from rig.core.errors import RigError
 from rig.core.files import write
 from rig.core.paths import real
@@ -21,9 +22,16 @@ from rig.core.paths import real
 ReportFormat: TypeAlias = Literal["html", "md", "csv", "json"]
 
 
-@verb()
+@dataclass(frozen=True, kw_only=True)
+class ReportQuestion(ComparisonQuestion):
+    """What is compared; a page over all runs names none."""
+
+    addresses: tuple[str, ...] = argument("[RUN...]", required=False, shell_complete=complete_runs)
+
+
+@verb(Viewed, "report")
 def report(
-    question: ComparisonQuestion,
+    question: ReportQuestion,
     *,
     format_: ReportFormat | None = option(
         "The form of the report; csv has a row for each conversation and arm.  [default: from the name of"
@@ -49,12 +57,15 @@ def report(
       rig report latest --open                  write rig-report-RUN.html and show it
       rig report quants other -o both.html      two runs in one report
       rig report latest --format md             Markdown, for a pull request
+      rig report --all --open                   every run of the store on one page
     """  # noqa: D301 - for click
     from rig.compare.compare import uncollected
     from rig.plugins.report.render import FORMATS, gather, render
     from rig.show.card import headline, sentences
     from rig.store import Runs
 
+    if not question.addresses:
+        raise RigError("name the runs to report, such as latest, or give --all for a page over all runs")
     if opened and output is None:
         output = Path(f"rig-report-{'-'.join(re.findall('[0-9A-Za-z]+', question.addresses[0]))}.html")
         force = True
