@@ -72,10 +72,10 @@ def test_content_is_kept_apart_from_template_text_whatever_it_holds() -> None:
     assert all("7" not in f.text for f in fragments if not f.is_content)
 
 
-@pytest.mark.parametrize("date", ["strftime_now('%d %b %Y %H:%M')", "datetime"])
+@pytest.mark.parametrize("date", ["strftime_now('%d %b %Y %H:%M')", "datetime", "date_string"])
 def test_the_clock_of_a_template_is_the_conversations_and_never_the_real_one(date: str) -> None:
     template = ChatTemplate(f"{{{{ {date} }}}}|" + tiny_gguf.CHATML)
-    form = "%b %d %Y" if date == "datetime" else "%d %b %Y %H:%M"
+    form = {"datetime": "%b %d %Y", "date_string": "%d %b %Y"}.get(date, "%d %b %Y %H:%M")
     message = ChatMessage("user", ("x",))
     for now in map(datetime.fromisoformat, ("2025-03-03T09:30", "2031-12-31", "2024-07-26")):
         shown = template.render([message], now=now)

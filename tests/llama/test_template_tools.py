@@ -1,6 +1,7 @@
 """Templates render what transformers renders, with declarations, calls and results."""
 
 import json
+import re
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 import jinja2
 import jinja2.sandbox
 import pytest
+import tiny_gguf
 from native_templates import REAL
 from public_data import public
 
@@ -81,6 +83,14 @@ def transformers_renders(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
     monkeypatch.setattr(theirs, "datetime", Fixed)
 
+    compiled = theirs._compile_jinja_template
+
+    def unescaped(source: str) -> Any:
+        """Without marks of safe text, so that nothing is escaped for HTML."""
+        return compiled(re.sub(r"\|\s*safe\b", "", source))
+
+    monkeypatch.setattr(theirs, "_compile_jinja_template", unescaped)
+
     def render(source: str, messages: list[ChatMessage], tools: list[dict[str, Any]]) -> str | None:
         """What transformers makes of it, None where the template refuses.
 
@@ -97,7 +107,7 @@ def transformers_renders(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
             return None
 
     yield render
-    theirs._compile_jinja_template.cache_clear()
+    compiled.cache_clear()
 
 
 def lenient(source: str, messages: list[ChatMessage], tools: list[dict[str, Any]]) -> str:
@@ -130,6 +140,7 @@ def ours(source: str, messages: list[ChatMessage], tools: list[dict[str, Any]]) 
     """As given, with nothing done around what the template cannot do."""
     try:
         template = ChatTemplate(source, bos="<s>", eos="</s>")
+        template.beside_calls = False
         return "".join(fragment.text for fragment in template._render(messages, tools))
     except (RigError, TemplateError):
         return None
@@ -239,3 +250,11 @@ def test_messages_with_calls_are_not_run_into_one() -> None:
     )
     rendered = ChatTemplate(strict).render([USER, DONE, SAYING, SAYING])
     assert "".join(each.text for each in rendered) == "Wake me.Done.I set it.<SetAlarm>I set it.<SetAlarm>"
+
+
+def test_nothing_is_escaped_for_html_beside_text_that_a_template_takes_for_safe() -> None:
+    source = "{{ 'Use '|safe + messages[0].content + (tools or []) | tojson }}"
+    text = ChatTemplate(tiny_gguf.CHATML + source).expand(
+        [{"role": "user", "content": "<'é'>"}], [{"a": "<"}]
+    )
+    assert text.endswith("""Use <'é'>[{"a": "<"}]""")

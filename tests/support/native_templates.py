@@ -268,6 +268,52 @@ OWN: dict[str, str] = {
         .replace("<think>\n", "<mm:think>")
         .replace("\n</think>\n\n", "</mm:think>")
     ),
+    "lists as Python shows them": _chatml(
+        _EACH
+        + "{{ '\n' if not loop.first }}<tool_call>\n<function={{ f.name }}>{{ '\n' }}"
+        + _ITEMS
+        + "<parameter={{ k }}>{{ '\n' }}{{ v | tojson if v is mapping else v | string }}"
+        "{{ '\n' }}</parameter>{{ '\n' }}{% endfor %}</function>\n</tool_call>{% endfor %}"
+    ),
+    "quotes as Python escapes them": "{# List of tools: [ #}"
+    + _chatml(
+        "<|tool_call_start|>["
+        + _EACH
+        + "{{ f.name }}("
+        + _ITEMS
+        + "{{ k }}={% if v is string %}'{{ v | replace('\\\\', '\\\\\\\\') | replace(\"'\", \"\\\\'\") | replace('\\n', '\\\\n') }}'"
+        "{% elif v is mapping or v is iterable %}{{ v | tojson }}{% else %}{{ v | string }}{% endif %}"
+        "{{ ', ' if not loop.last }}{% endfor %}){{ ', ' if not loop.last }}{% endfor %}]<|tool_call_end|>"
+    ),
+    "results with their calls": _chatml(
+        _EACH
+        + "<call>{{ f.name }}{{ f.arguments | tojson }}</call>{% endfor %}"
+        + "{% for r in m.tool_responses or [] %}<result>{{ r.name }}: {{ r.response }}</result>{% endfor %}"
+    ).replace(
+        "{% elif m.role == 'tool' %}{{ '<|im_start|>tool\n'", "{% else %}{{ '<|im_start|>' + m.role + '\n'"
+    ),
+    "words between the marks": _chatml(
+        _EACH + '{"name": "{{ f.name }}", "parameters": {{ f.arguments | tojson }}}{% endfor %}'
+    ).replace(
+        "{{ m.content }}{% if m.tool_calls %}",
+        "{% if not m.tool_calls %}{{ m.content }}{% else %}<|begin|>{{ m.content }}<|end|>",
+    ),
+    "thinking that stays on": "{% if enable_thinking is defined and not enable_thinking %}"
+    "{{ raise_exception('Disabling thinking is not supported.') }}{% endif %}"
+    + _chatml(
+        _EACH + "<tool_call>{{ f.name }}{{ f.arguments | tojson }}</tool_call>{% endfor %}",
+        thinking="{{ '<think>\n' }}",
+    ),
+    "thoughts as a part of the content": _chatml(
+        "[CALLS]"
+        + _EACH
+        + "{{ '[CALLS]' if not loop.first }}{{ f.name }}[ARGS]{{ f.arguments | tojson }}{% endfor %}"
+    ).replace(
+        "{{ m.content }}{% if m.tool_calls %}",
+        "{% if m.content is string %}{{ m.content }}{% else %}{% for part in m.content %}{% if part.type == 'thinking' %}"
+        "{{ '[THINK]' + part.thinking + '[/THINK]' }}{% else %}{{ part.text }}{% endif %}{% endfor %}{% endif %}"
+        "{% if m.tool_calls %}",
+    ),
     "undeclared": _chatml(
         _EACH + '<tool_call>{"name": "{{ f.name }}", "arguments": {{ f.arguments | tojson }}}</tool_call>'
         "{% endfor %}",

@@ -1,6 +1,7 @@
 """`rig models templates`: planted differences between two templates are found and named."""
 
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,41 @@ PLANTED: dict[str, tuple[str, str, dict[str, tuple[str, str]], str]] = {
         "",
         {"a system message": ("a system's message is shown", "a system's message is dropped")},
         "only the first shows a system's message",
+    ),
+    "results behind no mark of their own": (
+        """{{ '<|im_start|>tool\n' + m.content + '<|im_end|>\n' }}""",
+        """{{ m.content }}""",
+        {
+            "a result": (
+                "behind '\\n</tool_call><|im_end|>\\n<|im_start|>tool\\n'",
+                "behind '\\n</tool_call><|im_end|>\\n'",
+            )
+        },
+        '+{"found0": "clear"}<|im_start|>assistant',
+    ),
+    "tools behind the system's message only": (
+        "{% if loop.first and (m.role == 'system' or tools) %}",
+        "{% if loop.first and m.role == 'system' %}",
+        {"tools without a system message": ("the first is shown", "the first is dropped")},
+        "only the first shows a tool",
+    ),
+    "thinking off without closed thoughts": (
+        "{% if enable_thinking is defined and not enable_thinking %}",
+        "{% if quiet_thinking is defined and not quiet_thinking %}",
+        {"variables": ("enable_thinking", "quiet_thinking")},
+        "-<think>",
+    ),
+    "calls without what was said": (
+        "{{ m.content }}{% if m.tool_calls %}",
+        "{% if not m.tool_calls %}{{ m.content }}{% endif %}{% if m.tool_calls %}",
+        {"words beside calls": ("words is shown", "words is dropped")},
+        "only the first shows words beside a call",
+    ),
+    "keys in order": (
+        "{{ f.arguments | tojson }}",
+        "{{ f.arguments | tojson(sort_keys=True) }}",
+        {"arguments": ("as one value, in their order", "as one value, sorted by name (capitals first)")},
+        '+{"name": "plan_trip", "arguments": {"cheap": true, "note": "Slowly"',
     ),
     "one call alone": (
         "{% for c in m.tool_calls %}",
@@ -126,7 +162,7 @@ def test_a_file_is_compared_with_its_own_template_for_tools(
     done = rig("models", "templates", path, other, "--json")
     assert (done.code, len(done.json["differ"]) > 10) == (1, True)
     engine = rig("models", "templates", path, other)
-    assert "no access to llama.cpp's own template engine" in engine.err
+    assert "--server llama.cpp compares the two" in engine.err
 
 
 @pytest.mark.parametrize(
@@ -159,6 +195,69 @@ def test_llama_cpps_engine_is_compared_where_a_server_runs_the_template(
     with FakeServer(lambda _: whole({}), {"/props": whole({"chat_template": "another"})}).serving() as server:
         done = rig("models", "templates", path, "--server", server.url)
         assert (done.code, "runs another chat template" in done.err) == (2, True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["thinking", "a list with ids", "lists as Python shows them"])
+def test_llama_cpps_engine_runs_on_this_machine_where_its_package_is_there(
+    rig: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    pytest.importorskip("xllamacpp")
+    connected = opened(monkeypatch)
+    path = tiny_gguf.write(tmp_path / "m.gguf", template=OWN[name], n_ctx=2048)
+    done = rig("models", "templates", path, "--server", "llama.cpp", "--json")
+    differ = {difference["conversation"] for difference in done.json["differ"]}
+    assert differ == {"content in parts", "a developer's message"}
+    assert {host for host, _ in connected} == {"127.0.0.1"}
+    other = tmp_path / "other.jinja"
+    other.write_text("{{ today | nonsense }}" + OWN[name])
+    broken = rig("models", "templates", path, other, "--server", "llama.cpp")
+    assert (broken.code, broken.err.count("\n")) == (2, 1)
+    alone = rig("models", "templates", other, "--server", "llama.cpp")
+    assert "llama.cpp's engine needs a model file" in alone.err or "does not compile" in alone.err
+
+
+def test_llama_cpps_engine_needs_its_package(
+    rig: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tiny_gguf.write(tmp_path / "m.gguf", template=PLAIN)
+    monkeypatch.setitem(sys.modules, "xllamacpp", None)
+    done = rig("models", "templates", path, "--server", "llama.cpp")
+    assert (done.code, done.err) == (
+        2,
+        "rig: --server llama.cpp needs the package xllamacpp: pip install xllamacpp\n",
+    )
+
+
+def test_a_server_may_run_the_template_with_tests_that_llama_cpp_switches_off(
+    rig: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened(monkeypatch)
+    lines = tmp_path / "lines.jinja"
+    lines.write_text("{%- if messages[0].content == 'x' %}\nx{% endif %}\n" + PLAIN)
+    patched = lines.read_text().replace("{%- if messages[0].content == 'x' %}", "{%- if false %}")
+    for theirs, code in ((patched, 1), (patched.replace("x{%", "y{%"), 2)):
+        props = whole({"chat_template": theirs})
+        with FakeServer(
+            lambda _: whole({}), {"/props": props, "/apply-template": whole({"prompt": "x"})}
+        ).serving() as server:
+            assert rig("models", "templates", lines, "--server", server.url).code == code
+
+
+def test_what_variables_cost_is_shown_before_a_run(rig: Callable[..., Any], tmp_path: Path) -> None:
+    source = PLAIN.replace(THOUGHTS, "{% if m.reasoning_content and keep | default(true) %}")
+    path = tiny_gguf.write(tmp_path / "m.gguf", template=source)
+    done = rig("models", "templates", path, "--template-set", "keep=false", "--json")
+    whole, less = done.json["tokens"]
+    assert whole > less > 0
+    assert "kept" in done.json["means"]["thoughts"][0]
+    assert "dropped" in done.json["means"]["thoughts"][1]
+    assert all("thoughts" in difference["conversation"] for difference in done.json["differ"])
+    table = rig("models", "templates", path, "--template-set", "keep=false").out
+    (row,) = (line.split() for line in table.splitlines() if line.startswith("tokens of all prompts"))
+    assert row[-2:] == [f"{whole:,}", f"{less:,}"]
+    unknown = rig("models", "templates", path, "--template-set", "kep=false")
+    assert (unknown.code, "reads no such variable (did you mean 'keep'?)" in unknown.err) == (2, True)
 
 
 @pytest.mark.slow

@@ -51,12 +51,6 @@ def register(registry: Registry) -> None:
         does="List, inspect, fetch, verify, quantize, merge and tune models.",
         group="Models, tools and conversations",
     )
-    registry.verbs.later(
-        "bench",
-        "rig.plugins.llama.verbs.bench:command",
-        does="Measure the engine; needs a checkout of rig.",
-        group="This machine",
-    )
     registry.schemes.later("file", "rig.plugins.llama.scheme:FILES", marker="", is_place=False)
     registry.readers.later("gguf", "rig.plugins.llama.teacher:GgufReader")
     registry.formats.later("rig", "rig.plugins.llama.formats.base:RigFormat")

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from difflib import unified_diff
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ from rig.core.errors import RigError
 from rig.plugins.llama.core.template import ChatTemplate, TemplateError, probing
 from rig.plugins.llama.formats.detection import Native, Unsupported, native_of
 from rig.plugins.llama.formats.probe import find_variables
+from rig.plugins.llama.grammar.language import NestedTags, Spelling, Tags
 from rig.plugins.templates.talks import TALKS, TemplateTalk
 
 
@@ -43,15 +45,19 @@ _OF_JSON = '{}"\\'
 Render = Callable[[TemplateTalk], Prompt]
 
 
-def by_jinja(template: ChatTemplate) -> Render:
-    """Return what renders with Jinja2, as rig does: arguments as objects, as text where that is refused."""
+def by_jinja(template: ChatTemplate, given: JsonObject | None = None, now: datetime | None = None) -> Render:
+    """Return what renders with Jinja2, as rig does: arguments as objects, as text where that is refused.
+
+    `given` are variables that a conversation's own replace, `now` is the date for templates that write one.
+    """
 
     def render(talk: TemplateTalk) -> Prompt:
         refusal = ""
         for tried in (talk, talk.with_texts()):
             try:
+                variables = {**(given or {}), **tried.variables}
                 text = template.expand(
-                    tried.messages, tried.tools, generation=True, variables=tried.variables
+                    tried.messages, tried.tools, generation=True, variables=variables, now=now
                 )
                 return Prompt(text)
             except TemplateError as error:
@@ -115,6 +121,7 @@ def facts(template: ChatTemplate, found: Mapping[str, Prompt]) -> dict[str, str]
         native, fault = None, str(error)
     return {
         **_of_form(native, fault),
+        "tools without a system message": _treated(found["tools"], "the first", "The weather today."),
         "a result": _role(found["a call"], "a result"),
         "a system message": _treated(found["a system message"], "a system's message", "Instructed:"),
         "a developer's message": _treated(
@@ -144,6 +151,7 @@ def _of_form(native: Native | None, fault: str) -> dict[str, str]:
     return {
         "tools": f"listed, {native.tools_in}" if native.tools_in else "not listed",
         "a call": how + re.sub("[\ue0f0-\ue0f6]", "#", shown),
+        "arguments": _arguments(native),
         "several calls": f"yes, with {shape.between!r} between them" if shape.between else "one a message",
         "thoughts": (
             f"between {thinking.open!r} and {thinking.close!r}; of earlier messages"
@@ -152,6 +160,16 @@ def _of_form(native: Native | None, fault: str) -> dict[str, str]:
             else "none"
         ),
     }
+
+
+def _arguments(native: Native) -> str:
+    """Return what is particular about the spelling of arguments."""
+    style = native.shape.arguments
+    spelling = style.spelling if isinstance(style, Tags) else style
+    how = "one by one" if isinstance(style, Tags | NestedTags) else "as one value"
+    order = f"sorted by name ({native.shape.sorts})" if native.shape.sorts else "in their order"
+    ascii_only = isinstance(spelling, Spelling) and spelling.ascii
+    return f"{how}, {order}{', all but ASCII escaped' if ascii_only else ''}"
 
 
 def _treated(prompt: Prompt, what: str, text: str) -> str:

@@ -83,6 +83,11 @@ _REPLY = _say("assistant", "Replied: it rains.")
 _NEXT = _say("user", "Further: and in Rome?")
 
 
+def _thinking(thoughts: str) -> JsonObject:
+    """Thoughts under every key from which templates take them."""
+    return dict.fromkeys(("reasoning_content", "reasoning", "thinking"), thoughts)
+
+
 def _calling(*calls: tuple[str, JsonObject], words: str = "", thoughts: str = "") -> tuple[JsonObject, ...]:
     """An assistant's message with calls, and their results."""
     ids = [f"call{number:05}" for number in range(len(calls))]
@@ -90,7 +95,7 @@ def _calling(*calls: tuple[str, JsonObject], words: str = "", thoughts: str = ""
         {"id": id_, "type": "function", "function": {"name": name, "arguments": arguments}}
         for id_, (name, arguments) in zip(ids, calls, strict=True)
     ]
-    more: JsonObject = {"tool_calls": made, **({"reasoning_content": thoughts} if thoughts else {})}
+    more: JsonObject = {"tool_calls": made, **(_thinking(thoughts) if thoughts else {})}
     results = (
         _say("tool", f'{{"found{number}": "clear"}}', name=name, tool_call_id=id_)
         for number, (id_, (name, _)) in enumerate(zip(ids, calls, strict=True))
@@ -102,7 +107,8 @@ _OSLO, _ROME = ("get_weather", {"city": "Oslo"}), ("get_weather", {"city": "Rome
 _NESTED = ("plan_trip", {"note": "Slowly", "stops": [{"name": "Åre"}, {}], "cheap": True, "seats": 2})
 _QUOTED = ("plan_trip", {"note": 'Quoted "so" & <b>it\'s</b>\n\\n 語 😀'})
 _WITHOUT: tuple[str, JsonObject] = ("plan_trip", {})
-_THOUGHT = _say("assistant", "Replied: it rains.", reasoning_content="Pondered-reply")
+_THOUGHT = _say("assistant", "Replied: it rains.", **_thinking("Pondered-reply"))
+_WITHIN = _say("assistant", "<think>\nInner\n</think>\n\nReplied")
 _CALLED, _PONDERED = _calling(_OSLO), _calling(_OSLO, thoughts="Pondered-call")
 
 
@@ -128,7 +134,6 @@ TALKS: tuple[TemplateTalk, ...] = (
     ),
     TemplateTalk("tools", (_USER,), TOOLS),
     TemplateTalk("tools and a system message", (_SYSTEM, _USER), TOOLS),
-    TemplateTalk("tools in a second turn", (_SYSTEM, _USER, _REPLY, _NEXT), TOOLS),
     TemplateTalk("a call", (_SYSTEM, _USER, *_CALLED), TOOLS),
     TemplateTalk("a call without tools", (_USER, *_CALLED)),
     TemplateTalk("a call with words", (_USER, *_calling(_OSLO, words="Announced: I look.")), TOOLS),
@@ -142,9 +147,8 @@ TALKS: tuple[TemplateTalk, ...] = (
     TemplateTalk("thoughts beside a call", (_USER, *_PONDERED), TOOLS, THINKS),
     TemplateTalk("thoughts of an earlier turn", (_USER, _THOUGHT, _NEXT), (), THINKS),
     TemplateTalk("thoughts of an earlier call", (_USER, *_PONDERED, _REPLY, _NEXT), TOOLS, THINKS),
-    TemplateTalk(
-        "thoughts in words", (_USER, _say("assistant", "<think>\nInner\n</think>\n\nReplied"), _NEXT)
-    ),
+    TemplateTalk("thoughts of an earlier turn, thinking off", (_USER, _THOUGHT, _NEXT), (), QUIET),
+    TemplateTalk("thoughts in words", (_USER, _WITHIN, _NEXT, _WITHIN, _NEXT)),
     TemplateTalk("thinking on", (_SYSTEM, _USER), TOOLS, THINKS),
     TemplateTalk("thinking off", (_SYSTEM, _USER), TOOLS, QUIET),
 )

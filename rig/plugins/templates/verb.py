@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import click
@@ -12,16 +14,16 @@ from rig.cli.verbs import argument, option, verb
 from rig.core.errors import RigError, counted
 
 if TYPE_CHECKING:
-    from rig.plugins.templates.comparison import PromptDifference
+    from rig.plugins.templates.comparison import Prompt, PromptDifference
     from rig.plugins.templates.sources import NamedTemplate
 
 _MOST_SHOWN = 6
 """Different diffs that are shown without --all."""
 _MOST_LINES = 24
 """Lines of a diff that are shown without --all."""
-NO_ENGINE = (
-    "llama-cpp-python has no access to llama.cpp's own template engine: its C interface knows templates by"
-    " name alone. Give a llama-server that runs the file with --server URL."
+OTHER_ENGINE = (
+    "Both were rendered by Jinja2. llama.cpp's own engine may make other prompts of them: --server llama.cpp"
+    " compares the two."
 )
 
 
@@ -31,9 +33,13 @@ def command(
     model: str = MODEL,
     other: str | None = argument("[OTHER.jinja|OTHER.gguf]"),
     server: str | None = option(
-        "Compare with what llama.cpp's own engine makes of the template, in the llama-server at this address"
-        " that runs it.",
-        "URL",
+        "Compare with what llama.cpp's own engine makes of the template: in the llama-server at this address"
+        " that runs it, or with llama.cpp in one that rig starts on this machine (package xllamacpp).",
+        "URL|llama.cpp",
+    ),
+    template_set: str | None = option(
+        "Set variables in the second template, which is the model's own unless another file is given.",
+        "NAME=VALUE,…",
     ),
     all: bool = option("Show every difference in full.", flags="--all"),
     as_json: bool = AS_JSON,
@@ -42,26 +48,29 @@ def command(
 
     Both render 30 conversations: with system messages, tools, calls, results, thoughts, and texts of many
     scripts. Compared are the template of a model and another file's, or the two templates that some files
-    have, or Jinja2 and llama.cpp for one template. The exit code is 1 if they differ.
+    have, or one with and without variables, or with --server Jinja2 and llama.cpp for one template: the
+    model's, or the other Jinja2 file's. The exit code is 1 if they differ.
     """
     # Imported here, because templates and their forms take a moment to load.
     from rig.plugins.templates.comparison import by_jinja, differences, grouped, meaning, prompts
-    from rig.plugins.templates.sources import NamedTemplate, by_server, named, second_of
+    from rig.plugins.templates.sources import named, second_of, tokens_of, with_variables
     from rig.plugins.templates.talks import TALKS
 
-    first = named(model)
-    texts = prompts(by_jinja(first.template))
     if server is not None:
-        if other is not None:
-            raise RigError("--server compares engines for one template; leave out the other")
-        second = NamedTemplate(f"llama.cpp at {server}", first.template)
-        others = prompts(by_server(server, first.template))
+        if template_set:
+            raise RigError("--server compares engines for one template; leave out --template-set")
+        first, second, texts, others = _by_engines(model, other, server)
     else:
-        second = named(other, tokens=first.template) if other else second_of(model)
-        others = prompts(by_jinja(second.template))
+        first = named(model)
+        if other or not template_set:
+            second = named(other, tokens=first.template) if other else second_of(model)
+        else:
+            second = first
+        second = with_variables(second, template_set)
+        texts, others = (prompts(by_jinja(one.template)) for one in (first, second))
     found = differences(texts, others)
-    same_template = second.template.source == first.template.source
-    means = {} if same_template else meaning(first.template, texts, second.template, others)
+    means = {} if server is not None else meaning(first.template, texts, second.template, others)
+    tokens = tokens_of(model, texts, others)
     if as_json:
         print_json(
             {
@@ -70,13 +79,37 @@ def command(
                 "conversations": len(TALKS),
                 "differ": [difference.as_json() for difference in found],
                 "means": {name: list(pair) for name, pair in means.items()},
+                "tokens": tokens and list(tokens),
             }
         )
     else:
+        if tokens:
+            means["tokens of all prompts"] = (f"{tokens[0]:,}", f"{tokens[1]:,}")
         _show(first, second, grouped(found), means, every=all)
         if server is None:
-            click.echo(NO_ENGINE, err=True)
+            click.echo(OTHER_ENGINE, err=True)
     return int(bool(found))
+
+
+def _by_engines(
+    model: str, other: str | None, server: str
+) -> tuple[NamedTemplate, NamedTemplate, dict[str, Prompt], dict[str, Prompt]]:
+    """Return one template by its two engines, and what each makes of it. Raises RigError."""
+    from rig.plugins.templates.comparison import by_jinja, prompts
+    from rig.plugins.templates.own_server import NAME, llama_cpp
+    from rig.plugins.templates.sources import SERVED, NamedTemplate, by_server, named, weights_of
+
+    first = named(model)
+    if other is not None:
+        first = named(other, tokens=first.template)
+    now = datetime.now()  # noqa: DTZ005 - llama.cpp writes the local date
+    texts = prompts(by_jinja(first.template, SERVED, now))
+    with (
+        llama_cpp(weights_of(model), first.template.source) if server == NAME else nullcontext(server) as url
+    ):
+        others = prompts(by_server(url, first.template, now))
+    second = NamedTemplate(f"llama.cpp's engine{'' if server == NAME else f' at {server}'}", first.template)
+    return first, second, texts, others
 
 
 def _show(
@@ -96,7 +129,7 @@ def _show(
     else:
         say(f"They make the same prompts of all {len(TALKS)} conversations.")
     if means:
-        click.echo("\nWhat it means for tools:")
+        click.echo("\nWhat it means:")
         print_table(("", "FIRST", "SECOND"), [(name, *pair) for name, pair in means.items()])
     for difference, names in groups if every else groups[:_MOST_SHOWN]:
         say(f"\n{', '.join(names)}:")

@@ -20,6 +20,7 @@ PARAMETERS: dict[str, Any] = {
         "inner": OBJECT,
         "either": {"anyOf": [{"type": "string"}, OBJECT, {"type": "integer"}]},
         "any": {},
+        "hollow": {"type": "object", "properties": {"b": {"type": ["string", "null"]}}, "required": ["b"]},
     },
     "required": ["maybe"],
 }
@@ -31,6 +32,7 @@ VALUES: list[dict[str, Any]] = [
     {"maybe": "x", "list": [[], [1, 2]]},
     {"maybe": "x", "inner": {}},
     {"maybe": "x", "inner": {"a": 3}},
+    *({"maybe": "x", "hollow": {"b": value}} for value in ("y", None)),
     *({"maybe": "x", "either": value} for value in ("7 ", "b", 7, {"a": 1}, "")),
     *({"maybe": "x", "any": value} for value in ("b", 7, True, [1, "x"], {"z": [{"y": "x"}]})),
 ]

@@ -9,7 +9,8 @@ import pytest
 from native_known import Known, known
 
 from rig.core.calls import Call, Outcome
-from rig.core.models import CallMessage, UserMessage
+from rig.core.errors import RigError
+from rig.core.models import CallMessage, ToolDoc, UserMessage
 from rig.plugins.llama.core.template import ChatTemplate, TemplateError
 from rig.plugins.llama.formats.base import Reading
 from rig.plugins.llama.formats.detection import native_of
@@ -94,6 +95,14 @@ def test_thoughts_are_kept_beside_calls_alone_where_replies_lose_them() -> None:
     assert native_of(ChatTemplate(kept)).thinking.kept == "beside calls"
 
 
+def test_which_thoughts_a_preset_keeps_is_what_its_template_does() -> None:
+    source = known("elements").template.source
+    kept = source.replace("m.reasoning_content %}", "m.reasoning_content and m.tool_calls %}")
+    for text, expected in ((source, "always"), (kept, "beside calls")):
+        native = native_of(ChatTemplate(text))
+        assert (native.family, native.thinking.kept) == ("minimax-m3", expected)
+
+
 def language_of(each: Known, thinking: str) -> Language:
     return each.form((), thinking=thinking).language()
 
@@ -127,3 +136,52 @@ def test_a_channel_for_each_call_is_told_from_words_and_thoughts() -> None:
     assert form.read(thoughts + text).calls == (call,)
     both = form.read(f"{words}<|eom|><|start|>assistant{text}")
     assert (both.calls, both.content) == ((call,), "Yes, to=x.")
+
+
+def prompt_of(name: str) -> str:
+    each = known(name)
+    return native_talks.prompt(each, each.form((native_talks.PLAN,)), HISTORY[:2])
+
+
+def test_results_are_in_the_message_of_their_calls_where_a_template_knows_them_there_alone() -> None:
+    each = known("results with their calls")
+    assert '<call>log_out{}</call><result>log_out: "one"</result>' in prompt_of(each.name)
+    assert any("in the message of the calls" in line for line in each.template.adaptations)
+    assert not known("a tag for each").template.beside_calls
+
+
+def test_thinking_stays_on_where_a_template_refuses_to_turn_it_off() -> None:
+    each = known("thinking that stays on")
+    assert prompt_of(each.name).endswith("<|im_start|>assistant\n<think>\n")
+    assert any("rig leaves it on" in line for line in each.template.adaptations)
+    assert each.native.thinking.off is None
+    with pytest.raises(RigError, match="Disabling thinking is not supported"):
+        ChatTemplate(each.template.source, chosen={"enable_thinking": False})
+
+
+def test_thoughts_can_be_a_part_of_the_content() -> None:
+    assert "[THINK]Hm.[/THINK]I do.[CALLS]log_out[ARGS]{}" in prompt_of("thoughts as a part of the content")
+    # A template that prints any content shows a list of parts as Python does, which is no form of thoughts.
+    printing = known("json in tags").template.source + "{# 'thinking' #}"
+    assert not native_of(ChatTemplate(printing)).thinking.known
+
+
+def test_words_between_the_marks_of_a_call_are_left_out() -> None:
+    assert known("words between the marks").native.words_beside_calls == "no"
+    assert '<|begin|><|end|>{"name": "log_out"' in prompt_of("words between the marks")
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [("lists as Python shows them", """["it's", 1]"""), ("quotes as Python escapes them", r"a='it\'s'")],
+)
+def test_values_that_are_shown_otherwise_than_written_are_read(name: str, shown: str) -> None:
+    each = known(name)
+    schema = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "array"}}}
+    call = Call("look", {"a": "it's", "b": ["it's", 1]})
+    form = each.form((ToolDoc("look", "", schema),))
+    text = each.shown(form, [call])
+    assert shown in text
+    assert form.read(text).calls == (call,)
+    assert form.read(each.native.shape.write((call,))).calls == (call,)
+    assert any("spells some values otherwise" in fault for fault in each.native.faults)

@@ -91,8 +91,14 @@ def _environment() -> "_Sandbox":
     extensions = [_GenerationTag, jinja2.ext.loopcontrols]
     environment = _Sandbox(trim_blocks=True, lstrip_blocks=True, extensions=extensions)
     environment.filters["tojson"] = _to_json
+    # What is added to text that Jinja takes for safe is escaped for HTML, which no model was trained on.
+    environment.filters["safe"] = str
     environment.globals.update(raise_exception=_raise, namespace=_Namespace, dict=_Dictionary())
     return environment
+
+
+_DATES = (("datetime", "%b %d %Y"), ("date_string", "%d %b %Y"))
+"""Variables that llama.cpp gives to templates besides `strftime_now`, and how it writes them."""
 
 
 @lru_cache(maxsize=64)
@@ -103,7 +109,7 @@ class _Compiled:
         environment = _environment()
         self._template = environment.from_string(source)
         undeclared = jinja2.meta.find_undeclared_variables(environment.parse(source))
-        self._is_dated = "datetime" in undeclared
+        self._dates = [(name, form) for name, form in _DATES if name in undeclared]
         # Templates of FireFunction's age take declarations as text, and do not ask whether there are any.
         self._has_functions = "functions" in undeclared and "functions is defined" not in source
 
@@ -112,8 +118,8 @@ class _Compiled:
         tools = question["tools"]
         now = datetime.fromisoformat(question["now"])
         values = {"strftime_now": now.strftime, **question["given"]}
-        if self._is_dated:
-            values.setdefault("datetime", now.strftime("%b %d %Y"))
+        for name, form in self._dates:
+            values.setdefault(name, now.strftime(form))
         if tools:
             values["tools"] = _as_data(tools)
         if self._has_functions:

@@ -24,10 +24,12 @@ from rig.plugins.llama.core.process import probing as probing
 Role: TypeAlias = Literal["system", "developer", "user", "assistant", "tool"]
 Variables: TypeAlias = Mapping[str, Json]
 MAX_TEMPLATE_CHARACTERS = 200_000
-_CLOCK = re.compile(r"\bstrftime_now\s*\(|\{\{-?\s*datetime\b")
+_CLOCK = re.compile(r"\bstrftime_now\s*\(|\{\{-?\s*datetime\b|\bdate_string\b")
 """How templates read the date."""
 QUIET: Variables = {"enable_thinking": False}
 """The variables for templates if nothing is set about thinking."""
+LOUD: Variables = {"enable_thinking": True}
+"""The variables for templates that refuse the others."""
 
 
 class Markup(str):
@@ -74,14 +76,24 @@ class ChatMessage:
             {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
             for id, name, arguments in self.calls
         ]
-        return {
+        shown: JsonObject = {
             "role": self.role,
             "content": content,
             **({"tool_calls": calls} if calls else {}),
             **({"name": self.name} if self.name else {}),
             **({"tool_call_id": self.call_id} if self.call_id else {}),
-            **({self.thoughts[0]: self.thoughts[1]} if all(self.thoughts) else {}),
         }
+        return with_thoughts(shown, *self.thoughts) if all(self.thoughts) else shown
+
+
+def with_thoughts(message: JsonObject, key: str, thoughts: str) -> JsonObject:
+    """Return a message with thoughts under this key; under that of the content they are a part of it."""
+    if key != "content":
+        return {**message, key: thoughts}
+    parts: list[JsonObject] = [{"type": "thinking", "thinking": thoughts}]
+    if words := message["content"]:
+        parts.append({"type": "text", "text": words})
+    return {**message, "content": parts}
 
 
 class Fragment(NamedTuple):
@@ -95,10 +107,10 @@ class ChatTemplate:
     """A chat template and its abilities, found out by trying.
 
     `system`, `tool` and `repeats` say whether it accepts system messages, tool messages, and two messages of
-    one role in a row; `developer`, whether it takes a developer's message instead of the system's; and
-    `in_parts`, whether it wants content as a list of parts. The `chosen` variables hold in every prompt, over
-    others of their names. Raises RigError when it does not compile or
-    cannot render a plain exchange.
+    one role in a row; `developer`, whether it takes a developer's message instead of the system's;
+    `in_parts`, whether it wants content as a list of parts; and `beside_calls`, whether it knows results only
+    in the message of their calls. The `chosen` variables hold in every prompt, over others of their names.
+    Raises RigError when it does not compile or cannot render a plain exchange.
     """
 
     def __init__(self, source: str, *, bos: str = "", eos: str = "", chosen: Variables | None = None) -> None:
@@ -112,14 +124,18 @@ class ChatTemplate:
         self.bos, self.eos = bos, eos
         self._variables = {"bos_token": bos, "eos_token": eos}
         self.chosen: Variables = chosen or {}
-        self.in_parts = False
+        self.beside_calls = False
         user, assistant = ChatMessage("user", ("q",)), ChatMessage("assistant", ("a",))
-        try:
-            self._render([user, assistant, user])
-        except TemplateError as error:
-            self.in_parts = True
-            if not self._takes([user, assistant, user]):
-                raise RigError(f"the chat template cannot render a plain exchange: {error}") from error
+        fault: TemplateError | None = None
+        self._forced: Variables = {}
+        for self.in_parts, self._forced in ((False, {}), (True, {}), (False, LOUD)):
+            try:
+                self._render([user, assistant, user])
+                break
+            except TemplateError as error:
+                fault = fault or error
+        else:
+            raise RigError(f"the chat template cannot render a plain exchange: {fault}") from fault
         # Some templates move the system message to the last user turn, so no prefix stays the same.
         self.system = self._takes([ChatMessage("system", ("s",)), user, assistant, user])
         developer = ChatMessage("developer", ("s",))
@@ -129,6 +145,7 @@ class ChatTemplate:
         # A template that prints any role does not show what the model was trained on.
         self.tool = "tool" in source and self._takes([user, assistant, ChatMessage("tool", ("t",))])
         self.repeats = self._takes([user, user, assistant, assistant, user])
+        self.beside_calls = "tool_responses" in source and self._prints_any_role()
 
     @cached_property
     def results(self) -> bool:
@@ -158,6 +175,8 @@ class ChatTemplate:
             "its template takes no results of tools: rig gives them as the user's words": not has_tools,
             "its template wants roles to alternate: rig joins messages of one role": not self.repeats,
             "its template wants content as a list of parts: rig gives it so": self.in_parts,
+            "its template wants results in the message of the calls: rig gives them so": self.beside_calls,
+            "its template refuses to have thinking turned off: rig leaves it on": bool(self._forced),
             "its template writes the date: rig gives it the conversation's, a server today's; prompts of"
             " other days share only what stands before it": self.is_dated,
         }
@@ -172,7 +191,7 @@ class ChatTemplate:
     def roles(self) -> JsonObject:
         """What the template accepts, for fingerprints. Rare abilities are left out where they are missing."""
         common = {"system": self.system, "tool": self.tool, "repeats": self.repeats}
-        rare = {"developer": self.developer, "in_parts": self.in_parts}
+        rare = {"developer": self.developer, "in_parts": self.in_parts, "beside_calls": self.beside_calls}
         return {**common, **{name: True for name, holds in rare.items() if holds}}
 
     def render(
@@ -202,8 +221,9 @@ class ChatTemplate:
     ) -> str:
         """Return what the template makes of messages as they are, contents included. Raises TemplateError."""
         own = {**self._variables, "add_generation_prompt": generation}
-        all_variables = {**own, **variables, **self.chosen}
+        all_variables = {**own, **variables, **self._forced, **self.chosen}
         shown = [_in_parts(message) for message in messages] if self.in_parts else messages
+        shown = _beside_calls(shown) if self.beside_calls else shown
         return process.render(self.source, shown, tools, all_variables, now)
 
     def adapt(self, messages: Sequence[ChatMessage]) -> list[ChatMessage]:
@@ -223,6 +243,18 @@ class ChatTemplate:
             else:
                 adapted.append(message)
         return adapted
+
+    def _prints_any_role(self) -> bool:
+        """Whether a result's message is printed as one of a role that there is not."""
+        call = ChatMessage("assistant", (), (ToolCall("abcdefghi", "name", {"argument": "value"}),)).shown("")
+        of_role = [
+            [{"role": "user", "content": "q"}, call, {"role": role, "content": "t"}]
+            for role in ("tool", "x9")
+        ]
+        with suppress(TemplateError):
+            result, other = map(self.expand, of_role)
+            return result == other.replace("x9", "tool")
+        return False
 
     def _takes(self, messages: Sequence[ChatMessage]) -> bool:
         with suppress(TemplateError):
@@ -276,3 +308,16 @@ def _in_parts(message: JsonObject) -> JsonObject:
     return (
         {**message, "content": [{"type": "text", "text": content}]} if isinstance(content, str) else message
     )
+
+
+def _beside_calls(messages: Sequence[JsonObject]) -> list[JsonObject]:
+    """Return messages with results in those of their calls."""
+    moved: list[JsonObject] = []
+    for message in messages:
+        last = moved[-1] if moved else {}
+        if message["role"] == "tool" and "tool_calls" in last:
+            result = {"name": message.get("name", ""), "response": message["content"]}
+            moved[-1] = {**last, "tool_responses": [*last.get("tool_responses", []), result]}
+        else:
+            moved.append(message)
+    return moved

@@ -278,13 +278,24 @@ def _checked(probe: Probe, shape: CallShape) -> CallShape:
         raise Unsupported("shows calls of some tools in another form than those of others")
     for arguments in _TRIALS:
         example = json.dumps(arguments, ensure_ascii=False)[:60]
-        if not _is_shown(probe, shape, (FIRST, arguments)):
+        if not _agrees(probe, shape, (FIRST, arguments)):
             raise Unsupported(f"shows {example} in a form of its own")
-        if not _is_read(shape, arguments):
+        if not _is_read(shape, shape.write((Call(FIRST, arguments),)), (FIRST, arguments)):
             raise Unsupported(f"shows {example} in a form that loses where values end", lossy=True)
     pairs = zip(_TRIALS, reversed(_TRIALS), strict=True)
-    several = shape.lead or all(_is_shown(probe, shape, (FIRST, one), (SECOND, two)) for one, two in pairs)
+    several = shape.lead or all(_agrees(probe, shape, (FIRST, one), (SECOND, two)) for one, two in pairs)
     return shape if several else replace(shape, between="")
+
+
+def shows_all(probe: Probe, shape: CallShape, *, as_written: bool) -> bool:
+    """Return whether the template shows values of every type as the shape writes or as it reads them."""
+    shows = _is_shown if as_written else _agrees
+    return all(shows(probe, shape, (FIRST, arguments)) for arguments in _TRIALS)
+
+
+def _agrees(probe: Probe, shape: CallShape, *calls: tuple[str, JsonObject]) -> bool:
+    """Return whether the template shows the calls of one message as the shape writes or reads them."""
+    return _is_shown(probe, shape, *calls) or _is_read(shape, probe.call(*calls) or "", *calls)
 
 
 def _is_shown(probe: Probe, shape: CallShape, *calls: tuple[str, JsonObject]) -> bool:
@@ -294,13 +305,16 @@ def _is_shown(probe: Probe, shape: CallShape, *calls: tuple[str, JsonObject]) ->
     return rendered is not None and written.replace(f"{0:09}", ID).replace(f"{1:09}", ID) in rendered
 
 
-def _is_read(shape: CallShape, arguments: JsonObject) -> bool:
-    """Return whether a call that the shape writes is read back as the same call."""
-    written = shape.write((Call(FIRST, arguments),))
+def _is_read(shape: CallShape, text: str, *calls: tuple[str, JsonObject]) -> bool:
+    """Return whether the calls in a text are read as these."""
     types = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
-    schema = {"properties": {name: {"type": types[type(value)]} for name, value in arguments.items()}}
+    schemas: dict[str, JsonObject] = {
+        tool: {"properties": {name: {"type": types[type(value)]} for name, value in arguments.items()}}
+        for tool, arguments in calls
+    }
     with suppress(NotRead):
-        reader = CallReader(shape, {FIRST: schema}, loose=False)
-        read = reader.read(written, 0, shape.open)
-        return read == ([Call(FIRST, arguments)], len(written))
+        reader = CallReader(shape, schemas, loose=False)
+        return reader.read(text, max(text.find(shape.open), 0), shape.open)[0] == [
+            Call(*call) for call in calls
+        ]
     return False

@@ -9,9 +9,9 @@ from typing import Literal
 from rig.config.engine import ThinkingArm
 from rig.core import registry
 from rig.core.calls import JsonObject
-from rig.plugins.llama.core.template import ChatTemplate, probing
+from rig.plugins.llama.core.template import ChatTemplate, probing, with_thoughts
 from rig.plugins.llama.formats.derive import Unsupported as Unsupported
-from rig.plugins.llama.formats.derive import derive
+from rig.plugins.llama.formats.derive import derive, shows_all
 from rig.plugins.llama.formats.probe import (
     ANSWER,
     FIRST,
@@ -29,6 +29,10 @@ from rig.plugins.llama.formats.shape import HOLES, NONE, CallShape, Kept, Preset
 from rig.plugins.llama.grammar.language import NestedTags, Thoughts
 
 _KEYS = ("reasoning_content", "thinking", "reasoning", "tool_plan")
+_AS_PART = re.compile(r"""['"]thinking['"]""")
+"""In the source of templates that show thoughts as a part of the content."""
+_PRINTED = ("thinking': '", 'thinking": "')
+"""The texts before thoughts where a template prints a list of parts as it is."""
 _MARKS = (
     ("<think>", "</think>"),
     ("[THINK]", "[/THINK]"),
@@ -99,12 +103,15 @@ def _shown_marks(probe: Probe) -> tuple[str, tuple[str, str] | None]:
     reply, called = message("assistant", ANSWER), probe.message((FIRST, {"kappa": "x"}))
     user = message("user", SYSTEM)
     trials: list[tuple[str, JsonObject, Sequence[JsonObject]]]
-    trials = [(key, reply, following) for key in _KEYS for following in ((), (user,))]
-    trials += [(key, called, ()) for key in _KEYS]
+    keys = (*_KEYS, "content") if _AS_PART.search(probe.template.source) else _KEYS
+    trials = [(key, reply, following) for key in keys for following in ((), (user,))]
+    trials += [(key, called, ()) for key in keys]
     for key, thoughtful, following in trials:
-        text = probe.after_question([{**thoughtful, key: THOUGHT}, *following], variables=_THINKING)
+        text = probe.after_question(
+            [with_thoughts(thoughtful, key, THOUGHT), *following], variables=_THINKING
+        )
         before, thought, rest = (text or "").partition(THOUGHT)
-        if thought and (thoughtful is called or ANSWER in rest):
+        if thought and not before.endswith(_PRINTED) and (thoughtful is called or ANSWER in rest):
             return key, (_opening(probe, before), _closing(probe, rest.partition(ANSWER)[0]))
     return "", None
 
@@ -136,9 +143,9 @@ def _kept(probe: Probe, key: str) -> Kept:
         return "never"
     messages: list[JsonObject] = []
     for turn in range(2):
-        called = {**probe.message((FIRST, {"kappa": "x"})), key: f"{THOUGHT}c{turn}"}
+        called = with_thoughts(probe.message((FIRST, {"kappa": "x"})), key, f"{THOUGHT}c{turn}")
         result = message("tool", "found", name=FIRST, tool_call_id=probe.id_of(FIRST, turn))
-        messages += [called, result, message("assistant", ANSWER, **{key: f"{THOUGHT}r{turn}"})]
+        messages += [called, result, with_thoughts(message("assistant", ANSWER), key, f"{THOUGHT}r{turn}")]
         messages.append(message("user", SYSTEM))
     later = probe.after_question(messages, generation=True, variables=_THINKING) or ""
     shown = set(re.findall(f"{THOUGHT}(..)", later))
@@ -155,18 +162,23 @@ def _kept(probe: Probe, key: str) -> Kept:
 Beside = Literal["yes", "without thoughts", "no"]
 
 
-def _words_beside(probe: Probe, key: str) -> Beside:
-    """Return whether a message with calls may have words, as some templates drop the calls or refuse it."""
+def _words_beside(probe: Probe, key: str, opening: str) -> Beside:
+    """Return whether a message with calls may have words, as some templates drop the calls or refuse it.
+
+    Others put the words between the marks that open a call: it has to begin with all of its `opening`.
+    """
     called = probe.message((FIRST, {"kappa": "x"}))
+    worded = {**called, "content": ANSWER}
 
     def shows(message: JsonObject) -> bool:
-        return FIRST in (probe.after_question([message]) or "")
+        return opening + FIRST in (probe.after_question([message]) or "")
 
     if not shows(called):
         return "yes"
-    if not shows({**called, "content": ANSWER}):
+    if not shows(worded):
         return "no"
-    if key and shows({**called, key: THOUGHT}) and not shows({**called, "content": ANSWER, key: THOUGHT}):
+    thinks, both = (with_thoughts(one, key, THOUGHT) for one in (called, worded))
+    if key and shows(thinks) and not shows(both):
         return "without thoughts"
     return "yes"
 
@@ -251,17 +263,16 @@ def native_of(template: ChatTemplate) -> Native:
         preset = preset_for(template.source, always=False)
         text = probe.after_question([probe.message((FIRST, {"kappa": "x"}))]) or ""
         twice = error.shows_calls and '\\"kappa\\"' in text
-        if preset is None or (error.shows_calls and not (error.lossy or twice)):
+        alike = preset is not None and error.shows_calls and shows_all(probe, preset.shape, as_written=False)
+        if preset is None or (error.shows_calls and not (error.lossy or twice or alike)):
             raise Unsupported(_TWICE if twice else str(error), shows_calls=error.shows_calls) from error
-        fault = (
-            f"the template {_TWICE}; rig writes calls as their family does"
-            if twice and not error.lossy
-            else f"the template {error}; rig writes them as their family does"
-        )
-        native = replace(preset_native(preset), shows_calls=False, faults=(fault,))
+        what = _TWICE if twice and not error.lossy else error
+        fault = f"the template {what}; rig writes calls as their family does"
+        native = replace(preset_native(preset), shows_calls=alike, faults=(_RESPELT if alike else fault,))
     return with_template(native, probe)
 
 
+_RESPELT = "the template spells some values otherwise than rig writes them; rig reads both"
 _TWICE = "encodes arguments twice, as text within JSON"
 
 
@@ -296,11 +307,15 @@ def with_template(native: Native, probe: Probe) -> Native:
             " them apart"
         )
     shows_calls = native.shows_calls and text is not None
-    thinking = native.thinking if native.thinking.known else find_thinking(probe)
-    beside = _words_beside(probe, thinking.key) if shows_calls else "yes"
+    thinking = native.thinking
+    thinking = replace(thinking, kept=_kept(probe, thinking.key)) if thinking.known else find_thinking(probe)
+    opening = "" if native.family or HOLES.search(native.shape.open) else native.shape.open
+    beside = _words_beside(probe, thinking.key, opening) if shows_calls else "yes"
     if beside != "yes":
         where = "thoughts and calls" if beside == "without thoughts" else "calls"
         faults.append(f"the template takes no words beside {where}; rig leaves those of earlier messages out")
+    if shows_calls and not native.family and not shows_all(probe, native.shape, as_written=True):
+        faults.append(_RESPELT)
     if shows_calls and not native.family and not _later_form(probe, native.shape):
         faults.append("the template shows calls of later messages in another form than those of the first")
     return replace(

@@ -185,7 +185,7 @@ class CallReader:
             if end < 0:
                 raise JsonError(f"{close!r} is missing")
             raw, self._place = self._text[self._place : end], end
-            empty: list[Json] = ["", [], {}, None]
+            empty: list[Json] = ["", [], {}, *(self._members(style, option) for option in options), None]
             fitting = (each for each in empty if not raw and fits(each, schema))
             value = next(fitting, cast(raw, schema, JSON))
         if not self._take(close):
