@@ -154,7 +154,7 @@ class Finished:
 
     @property
     def json(self) -> Any:
-        return json.loads(self.out)
+        return json.loads(self.out.splitlines()[-1])
 
 
 @pytest.fixture

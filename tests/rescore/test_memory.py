@@ -76,7 +76,7 @@ def test_the_ground_truth_is_executed_once_for_all_repeats(
 def test_what_is_printed_is_one_json_value_whatever_is_in_it(tmp_path: Path, rig: Rig) -> None:
     done = rig("score", "abcde", "--json", "--runs", stored_runs.write(tmp_path / "runs.sqlite"))
     assert (done.code, done.err) == (0, "")
-    value = json.loads(done.out)
+    value = done.json
     assert done.out == json.dumps(value, indent=2) + "\n"
     names = [(each["conversation"], each["repeat"]) for each in value["arms"][0]["conversations"]]
     assert len(names) == len(set(names)) == 3

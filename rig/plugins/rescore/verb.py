@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import closing, nullcontext
@@ -15,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rig.cli.options import AS_JSON, RUN, STORE, complete_runs, json_option, of_table
+from rig.cli.json_lines import result_stream
+from rig.cli.options import JSON_LINES, RUN, STORE, complete_runs, json_option, of_table
 from rig.cli.output import print_json, print_table, say
 from rig.cli.runs import print_scores
 from rig.cli.verbs import argument, option, verb
@@ -71,9 +71,10 @@ class Spool(list[Any]):
 
 def print_spooled(value: JsonObject) -> None:
     """Print JSON as `print_json` does, but read and write the values of a spool one at a time."""
-    for part in json.JSONEncoder(indent=2).iterencode(value):
-        sys.stdout.write(part)
-    click.echo()
+    stream = result_stream()
+    for part in json.JSONEncoder().iterencode(value):
+        stream.write(part)
+    print(file=stream, flush=True)
 
 
 @dataclass(eq=False)
@@ -183,7 +184,7 @@ def command(
         "--set",
     ),
     runs: Path = STORE,
-    as_json: bool = AS_JSON,
+    as_json: bool = JSON_LINES,
 ) -> int:
     """Score stored predictions again, without a model.
 

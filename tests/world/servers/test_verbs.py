@@ -302,7 +302,7 @@ def test_recording_shows_each_answer_and_flags_what_looks_like_an_error(rig: Rig
     assert lines[7].startswith("recorded ")
     again = rig("check", "--toolbox", folder, "--record")
     assert not again.out.startswith("a: ")
-    shown = json.loads(rig("check", "--toolbox", folder, "--record", "--json").out)
+    shown = rig("check", "--toolbox", folder, "--record", "--json").json
     assert isinstance(shown, list)
 
 

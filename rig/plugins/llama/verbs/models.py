@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rig.cli.options import AS_JSON, MODEL, Grouped, click_option, complete_model_files
+from rig.cli import json_lines
+from rig.cli.options import AS_JSON, JSON_LINES, MODEL, Grouped, click_option, complete_model_files
 from rig.cli.output import print_json, print_table, say
 from rig.cli.verbs import Verbs, argument, members_of, option, verb
 from rig.config.options import TABLE
@@ -118,7 +119,7 @@ def info(
 def pull(
     *,
     models: tuple[str, ...] = argument(required=True, shell_complete=complete_model_files),
-    as_json: bool = AS_JSON,
+    as_json: bool = JSON_LINES,
 ) -> None:
     """Fetch models from rig's registry and verify them.
 
@@ -165,6 +166,7 @@ class _Bar:
 
     def show(self, here: int, size: int) -> None:
         """Show how far a download is. What was here before counts neither as done nor for the pace."""
+        json_lines.progress(self._name, "bytes", here, size)
         if self._bar is None:
             if not sys.stderr.isatty():
                 return
