@@ -97,8 +97,11 @@ def _plain(value: Any) -> Json:
 
 
 def progress(name: str, what: str, done: int, of: int) -> None:
-    """Tell how far a verb that takes long is, if the last line on that is long enough ago."""
-    if not _told or not _told[0].is_long or not of:
+    """Tell how far a verb that takes long is, if the last line on that is long enough ago.
+
+    On a terminal a display shows it, which lines between would break.
+    """
+    if not _told or not _told[0].is_long or not of or _told[0].stdout.isatty():
         return
     now, (told_s, before) = time.monotonic(), _told[0].progress.get((name, what), (-_EVERY_S, -1))
     if done != before and (now - told_s >= _EVERY_S or done == of):

@@ -97,6 +97,8 @@ def test_recorded_and_replayed(rig: Rig, box: Box, tmp_path: Path) -> None:
     done = rig("tools", "record", folder)
     assert done.code == 0, done.err
     assert "recorded; play them with --servers replay" in done.out
+    again = rig("tools", "record", folder, "--json").json
+    assert (again["output"], again["faults"]) == (str(folder / "calls.jsonl"), [])
     (folder / "server.py").unlink()
     for _ in range(2):
         replayed = run(rig, tmp_path, "oracle", "--toolbox", folder, "--servers", "replay")
