@@ -5,6 +5,7 @@ verb prints on stdout becomes the text of its result if it has no other.
 """
 
 import io
+import json
 import os
 import re
 import sys
@@ -12,12 +13,13 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, TextIO
+from typing import TextIO
 
 import click
 from click.core import ParameterSource
 
 from rig import __version__
+from rig.cli.mistakes import usual_remedy
 from rig.core.calls import Json, JsonObject
 from rig.core.errors import RigError
 from rig.core.files import json_text
@@ -86,14 +88,10 @@ def start(context: click.Context) -> None:
         is_set = value is not None and context.get_parameter_source(name) is not ParameterSource.DEFAULT
         if is_set and name != "as_json":
             flag = max(parameters[name].opts, key=len).lstrip("-")
-            options[flag] = list(map(_plain, value)) if isinstance(value, tuple) else _plain(value)
+            options[flag] = json.loads(json.dumps(value, default=str))
     if told.is_long:
         about: JsonObject = {"verb": told.path.removeprefix("rig "), "version": __version__}
         _line({"event": "start", **about, "pid": os.getpid(), "options": options})
-
-
-def _plain(value: Any) -> Json:
-    return value if isinstance(value, bool | int | float) else str(value)
 
 
 def progress(name: str, what: str, done: int, of: int) -> None:
@@ -132,9 +130,9 @@ def end(code: int, line: str = "", error: BaseException | None = None) -> None:
         _line({"text": sys.stdout.read()})
         return
     line = line or _INTERRUPTED * (code > _KILLED) or "; ".join(told.failures) or _SILENT
-    context = getattr(error, "ctx", None)
+    path = getattr(getattr(error, "ctx", None), "command_path", told.path)
     message, remedy = parted(" ".join(line.split()))
-    remedy = remedy or f"`{context.command_path if context else told.path} --help` says what it takes"
+    remedy = remedy or usual_remedy(message, path)
     _line({"error": {"message": message, "remedy": remedy, "code": code}})
 
 

@@ -148,10 +148,9 @@ def verb(
             context = click.get_current_context()
             settle(context)
             values |= {name: context.params[name] for name in values}
-            if values.get("as_json"):
+            as_json = values.get("as_json") if is_told else values.pop("as_json", None)
+            if as_json:
                 json_lines.start(context)
-            if not is_told:
-                values.pop("as_json", None)
             own = {part: _value(part, hint, values) for part, hint, _ in _declared(function)}
             code = context.meta.pop(_VIEW, function)(**own, **(values if takes_all else {}))
             if code is not None:

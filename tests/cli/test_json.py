@@ -16,6 +16,7 @@ import tiny_gguf
 from native_templates import OWN
 
 from rig.cli.json_lines import LINES, parted
+from rig.cli.mistakes import usual_remedy
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 Rig = Callable[..., Any]
@@ -189,6 +190,19 @@ def test_a_message_is_parted_from_its_remedy(line: str, message: str, remedy: st
     assert parted(line) == (message, remedy)
 
 
+@pytest.mark.parametrize(
+    ("line", "remedy"),
+    [
+        ("world build --output no/where/x.sqlite", "permissions"),
+        ("card verify nothing.json", "check the path"),
+        ("run oracle --limit 0", "give another value; `rig run --help` has the bounds"),
+    ],
+)
+def test_a_message_without_a_remedy_gets_the_usual_one(rig: Rig, place: Path, line: str, remedy: str) -> None:
+    assert remedy in rig(*shlex.split(line), "--json").json["error"]["remedy"]
+    assert usual_remedy("all is lost", "rig run") == "`rig run --help` says what it takes"
+
+
 def test_tour_is_for_people_even_in_a_terminal(rig: Rig) -> None:
     assert "rig demo --json" in rig("tour", "--json").json["error"]["remedy"]
 
@@ -262,14 +276,15 @@ def test_help_is_text(rig: Rig) -> None:
     assert rig("run", "--help", "--json").json["text"].startswith("Usage: rig run")
 
 
-def test_a_verb_of_a_plugin_gets_it(rig: Rig, place: Path) -> None:
+def test_a_verb_of_a_plugin_gets_it(rig: Rig, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (place / "own.py").write_text(
         "import click\nfrom rig.cli.verbs import verb\n\n\n@verb()\ndef hello() -> int:\n    'Say it.'\n"
         "    click.echo('Hello')\n    return 0\n\n\ndef register(registry):\n"
         "    registry.verbs.add(hello, does='Say it.')\n"
     )
-    assert rig("--plugin", "own.py", "hello").out == "Hello\n"
-    assert rig("--plugin", "own.py", "hello", "--json").json == {"text": "Hello\n"}
+    monkeypatch.setenv("RIG_PLUGINS", str(place / "own.py"))
+    assert rig("hello").out == "Hello\n"
+    assert rig("hello", "--json").json == {"text": "Hello\n"}
 
 
 def test_the_schema_is_one_and_says_what_each_verb_prints() -> None:
