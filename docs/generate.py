@@ -1,15 +1,17 @@
 """What the documentation takes from the code. `python docs/generate.py` writes it into the pages.
 
 A page says where by two comments: `<!-- commands -->` for the --help texts of all verbs, `<!-- columns -->`
-for the columns of the run store, `<!-- api -->` for what `import rig` offers, up to `<!-- end -->`. So these
-pages can be read as they are; a test compares them with the code. It also writes the keywords of `rig.run`
-for editors (`rig/config/keywords.pyi`). `<!-- keys of MODULE:SCREEN -->` stands for
-the keys and signs of a screen, which only the built site has. mkdocs calls `on_page_markdown` for each page.
-Of files outside docs/ the site has the changelog; links to others become text.
+for the columns of the run store, `<!-- api -->` for what `import rig` offers, `<!-- json -->` for what verbs
+print under `--json`, up to `<!-- end -->`. So these pages can be read as they are; a test compares them with
+the code. It also writes the keywords of `rig.run` for editors (`rig/config/keywords.pyi`).
+`<!-- keys of MODULE:SCREEN -->` stands for the keys and signs of a screen, which only the built site has.
+mkdocs calls `on_page_markdown` for each page. Of files outside docs/ the site has the changelog; links to
+others become text.
 """
 
 import importlib
 import inspect
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
@@ -21,6 +23,7 @@ import click
 
 import rig
 from rig.cli import cli
+from rig.cli.json_lines import LINES
 from rig.cli.options import with_all_options
 from rig.config.option import Option
 from rig.config.options import TABLE
@@ -33,13 +36,14 @@ if TYPE_CHECKING:
     from mkdocs.structure.files import Files
 
 MARKER = re.compile(
-    r"^(?P<begin><!-- (?:(?P<what>commands|columns|api)|keys of (?P<screen>[\w.:]+)) -->)$"
+    r"^(?P<begin><!-- (?:(?P<what>commands|columns|api|json)|keys of (?P<screen>[\w.:]+)) -->)$"
     r"(?:.*?^<!-- end -->$)?",
     re.MULTILINE | re.DOTALL,
 )
 LINK = re.compile(r"\[(?P<words>[^\]]*)\]\((?P<up>(?:\.\./)+)(?P<target>[^)]*)\)")
 WIDTH = 92
 KEYWORDS = Path(__file__).parents[1] / "rig" / "config" / "keywords.pyi"
+SCHEMA = Path(__file__).parent / "reference" / "json.schema.json"
 CHANGELOG = Path(__file__).parent.with_name("CHANGELOG.md")
 
 
@@ -71,7 +75,8 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 def _generated(marker: re.Match[str]) -> str:
     if marker["screen"]:
         return keys_text(marker["screen"])
-    return {"commands": commands_text, "columns": columns_text, "api": api_text}[marker["what"]]()
+    texts = {"commands": commands_text, "columns": columns_text, "api": api_text, "json": json_text}
+    return texts[marker["what"]]()
 
 
 def filled(page: str) -> str:
@@ -97,6 +102,19 @@ def commands_text() -> str:
             f"{level} {name}\n\n```text\n{command.get_help(with_all_options(context)).rstrip()}\n```\n"
         )
     return "\n".join(parts)
+
+
+def json_text() -> str:
+    """A table of what each verb prints under --json, from docs/reference/json.schema.json."""
+    definitions = json.loads(SCHEMA.read_text(encoding="utf-8"))["$defs"]
+    rows = ["| verb | | its result |", "| --- | --- | --- |"]
+    for (_, *words), command in commands(cli):
+        for option in command.params:
+            if option.name == "as_json" and isinstance(option, click.Option):
+                path = " ".join(words)
+                lines = "lines" if option.help == LINES else ""
+                rows.append(f"| `{path}` | {lines} | {definitions[f'rig {path}']['description']} |")
+    return "\n".join(rows)
 
 
 def keywords_text() -> str:

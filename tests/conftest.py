@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+import json_schema
 import pytest
 from hypothesis import HealthCheck, settings
 from terminals import Terminal
@@ -154,7 +155,7 @@ class Finished:
 
     @property
     def json(self) -> Any:
-        return json.loads(self.out)
+        return json.loads(self.out.splitlines()[-1])
 
 
 @pytest.fixture
@@ -170,6 +171,9 @@ def rig(capfd: pytest.CaptureFixture[str], own_files: Path) -> Callable[..., Fin
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else 1
         out, err = capfd.readouterr()
+        words = list(map(str, arguments))
+        if "--json" in words:
+            json_schema.check(words, out, code)
         return Finished(code, out, err)
 
     return run

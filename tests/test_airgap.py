@@ -33,7 +33,7 @@ def run(model: str, directory: Path, *options: str) -> dict[str, object]:
     arguments = ["-m", "rig", "run", model, "--display", "none", "--json", *options]
     done = isolated(arguments, directory)
     assert done.returncode == 0, done.stderr
-    (arm,) = json.loads(done.stdout)["arms"]
+    (arm,) = json.loads(done.stdout.splitlines()[-1])["arms"]
     return dict(arm)
 
 

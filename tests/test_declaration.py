@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -95,7 +94,7 @@ def test_show_prints_what_is_declared(store: Path, rig: Rig) -> None:
     assert rows["bumps"] == ["11.7%", "8.3%"]
     assert rows["moves made"] == ["60", "84"]
     assert "recall" not in said
-    [slow, _] = json.loads(rig("show", "drive", "--json", "--runs", store).out)["arms"]
+    [slow, _] = rig("show", "drive", "--json", "--runs", store).json["arms"]
     first = ["arm", "conversations", "reached", "steps_per_task", "bump_rate", "unclear", "lower", "upper"]
     assert list(slow)[:9] == [*first, "moves"]
     assert (slow["conversations"], slow["steps_per_task"]) == (NUMBER, 7.5)
@@ -104,7 +103,7 @@ def test_show_prints_what_is_declared(store: Path, rig: Rig) -> None:
 def test_less_is_better_where_that_is_declared(store: Path, rig: Rig) -> None:
     asked = ("compare", "drive", "--across-settings", "--runs", store, "--metric")
     assert "loss found: steps by task is 3.00 higher" in rig(*asked, "steps_per_task").out
-    found = json.loads(rig(*asked, "steps_per_task", "--json").out)
+    found = rig(*asked, "steps_per_task", "--json").json
     assert list(found["pairs"][0]["differences"]) == ["reached", "steps_per_task", "bump_rate"]
     assert found["pairs"][0]["differences"]["steps_per_task"]["value"] == 3
     assert found["arms"][0]["rates"]["steps_per_task"]["low"] < 7.5
@@ -113,7 +112,7 @@ def test_less_is_better_where_that_is_declared(store: Path, rig: Rig) -> None:
 
 
 def test_success_is_what_is_declared_as_such(store: Path, rig: Rig) -> None:
-    found = json.loads(rig("compare", "drive", "--across-settings", "--json", "--runs", store).out)
+    found = rig("compare", "drive", "--across-settings", "--json", "--runs", store).json
     assert found["metric"] == "reached"
     assert found["pairs"][0]["agreement"] == {"both": 4, "won": 4, "lost": 0, "neither": 0}
     assert found["pairs"][0]["differences"]["reached"]["test"] == "exact McNemar"

@@ -73,7 +73,7 @@ def test_the_installed_files_are_the_ones_used(elsewhere: Path, site: Path) -> N
 def test_the_oracle_is_right_about_everything_from_an_empty_folder(elsewhere: Path) -> None:
     done = rig("run", "oracle", "--suite", "easy", "--display", "none", "--json")
     assert done.returncode == 0, done.stderr
-    (arm,) = json.loads(done.stdout)["arms"]
+    (arm,) = json.loads(done.stdout.splitlines()[-1])["arms"]
     assert (arm["conversations"], arm["success_rate"], arm["incorrect_action_rate"]) == (28, 1, 0)
     assert sorted(path.name for path in elsewhere.iterdir()) == ["runs.sqlite"]
     reported = rig("report", "latest", "--output", "report.html")
@@ -98,7 +98,7 @@ def test_models_live_in_the_folder_one_is_in(
     monkeypatch.delenv("RIG_MODELS", raising=False)
     (elsewhere / "models").mkdir()
     (elsewhere / "models" / "own.gguf").symlink_to(smollm2)
-    rows = {row["name"]: row for row in json.loads(rig("models", "list", "--json").stdout)}
+    rows = {row["name"]: row for row in json.loads(rig("models", "list", "--json").stdout.splitlines()[-1])}
     assert rows["smollm2-135m"]["status"] == "not pulled"
     assert rows["own"]["quantization"] == "Q4_1"
 
@@ -110,7 +110,7 @@ def test_the_doctor_finds_the_installation_whole(
     monkeypatch.setenv("RIG_MODELS", str(smollm2.parent))
     done = rig("doctor", "--json")
     assert done.returncode == 0, done.stdout
-    assert json.loads(done.stdout)["ok"]
+    assert json.loads(done.stdout.splitlines()[-1])["ok"]
 
 
 def test_there_is_a_command(site: Path, elsewhere: Path) -> None:

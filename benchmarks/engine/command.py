@@ -13,7 +13,7 @@ from benchmarks.engine.run import Options, bench, chosen, export
 from benchmarks.engine.time_shares import profile
 from benchmarks.engine.work import Work
 from rig import show
-from rig.cli.options import MODEL, json_option, of_table
+from rig.cli.options import JSON_LINES, MODEL, of_table
 from rig.cli.output import print_json, print_table, printable
 from rig.cli.verbs import option, verb
 from rig.config.options import RunConfig
@@ -60,7 +60,7 @@ def command(
         "Answers at once, when rig makes several; 1 skips that part.", "N", type=_PARALLEL, start=4
     ),
     repeats: int = option("How often to measure every contestant.", "N", type=_COUNT, start=3),
-    as_json: bool = json_option("Print JSON, with every answer of every pass."),
+    as_json: bool = JSON_LINES,
 ) -> int | None:
     """Measure the engine against its floor, and against other ways to run the same prompts.
 

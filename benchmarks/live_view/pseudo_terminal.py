@@ -126,4 +126,4 @@ class PseudoTerminal:
         if self.process.wait():
             tail = b"".join(painted.data for painted in self._last)[-2000:]
             raise RuntimeError(f"it ended with {self.process.returncode}: {tail.decode(errors='replace')}")
-        return json.loads(said[said.index("{") :])
+        return json.loads(said.splitlines()[-1])

@@ -10,10 +10,11 @@ from contextlib import suppress
 import click
 
 from rig import __version__
-from rig.cli.output import open_standard_streams, printable, shortened, show_progress, unbroken_output
+from rig.cli import json_lines
+from rig.cli.output import open_standard_streams, printable, shortened, unbroken_output
 from rig.cli.verbs import HELP_NAMES, Verb, Verbs
 from rig.config.files import set_own_places
-from rig.core import opening, progress, registry
+from rig.core import opening, registry
 from rig.core.errors import RigError, RigWarning
 from rig.show import is_terminal, signs
 
@@ -155,8 +156,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # Text of models and files is any Unicode, which must not end a run in a locale with less.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    progress.show_with(show_progress)
-    with unbroken_output():
+    with unbroken_output(), json_lines.answering(sys.argv[1:] if arguments is None else arguments):
         code = _run(arguments)
     if code:
         sys.exit(code)
@@ -173,17 +173,25 @@ def _run(arguments: Sequence[str] | None) -> int:
                 else others(told, kind, *place, **more)
             )
             code: int | None = cli.main(args=arguments, prog_name="rig", standalone_mode=False)
+        json_lines.end(code or 0)
         return code or 0
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         return error.exit_code
     except click.Abort:
+        json_lines.end(INTERRUPTED)
         return INTERRUPTED
+    except SystemExit as error:
+        json_lines.end(error.code if isinstance(error.code, int) else bool(error.code))
+        raise
     except BaseException as error:
         fault = _fault(error)
         if fault is None:
+            bug = f"{type(error).__name__}: {_one_line(str(error))}; report it with what stderr has"
+            json_lines.end(1, bug)
             raise
         click.echo(f"rig: {fault}", err=True)
+        json_lines.end(2, fault, error)
         return 2
 
 

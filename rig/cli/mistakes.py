@@ -25,6 +25,12 @@ def elsewhere(name: str) -> str:
     return f" (did you mean `rig {here}`?)" if here else ""
 
 
+def usual_remedy(message: str, path: str) -> str:
+    """Return what to do about a message that does not say it; `path` is the command that was given."""
+    found = (remedy for part, remedy in _table("remedies").items() if part in message)
+    return next(found, "`PATH --help` says what it takes").replace("PATH", path)
+
+
 def explained(error: click.ClickException) -> str:
     """Return click's message with what to type; its own words if there is nothing to add."""
     message = " ".join(error.format_message().split())

@@ -15,6 +15,7 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from rig import show
+from rig.cli import json_lines
 from rig.cli.verbs import OTHERS, GroupedOption, argument, option
 from rig.config.option import GROUPS, Option
 from rig.config.options import TABLE
@@ -228,7 +229,7 @@ MODEL = argument(shell_complete=complete_model_files)
 STORE = runs_option("The run store.")
 WRITTEN_STORE = runs_option("The run store to write.")
 AS_JSON = json_option("Print JSON.")
-JSON_AT_END = json_option("Print one JSON object at the end; the display uses stderr.")
+JSON_LINES = json_option(json_lines.LINES)
 NAME = option("Give the run a name.", "NAME", group=OUTPUT)
 FULL = option("Print every number at the end instead of one screen.", group=OUTPUT, common=False)
 DISPLAY = option(

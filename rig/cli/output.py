@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar, cast
 
 import click
 
+from rig.cli import json_lines
 from rig.core.errors import RigError
+from rig.core.files import json_text
 from rig.show.table import cells
 from rig.show.texts import printable as printable
 
@@ -104,9 +106,10 @@ def say(text: str, *, err: bool = False) -> None:
 
 def say_failures(failures: Iterable[tuple[str, str | None]]) -> bool:
     """Print on stderr what failed, by name. Return whether anything did."""
-    lines = [f"rig: {name}: {failure}" for name, failure in failures if failure]
+    lines = [f"{name}: {failure}" for name, failure in failures if failure]
     for line in lines:
-        say(line, err=True)
+        say(f"rig: {line}", err=True)
+    json_lines.note_failures(lines)
     return bool(lines)
 
 
@@ -133,10 +136,8 @@ def paint(lines: Iterable[Iterable[tuple[str, str]]]) -> None:
 
 
 def print_json(value: "Json") -> None:
-    """Print one JSON value, indented, on stdout. As it is ASCII, no text in it can control a terminal."""
-    from rig.core.files import json_text
-
-    click.echo(json_text(value, indent=2))
+    """Print one JSON value as a line on stdout. As it is ASCII, no text in it can control a terminal."""
+    print(json_text(value), file=json_lines.result_stream(), flush=True)
 
 
 def terminal_width() -> int | None:
@@ -162,29 +163,15 @@ def print_facts(facts: Mapping[str, object]) -> None:
             say(f"{title:<13} {fact}")
 
 
-class ProgressLine:
-    """A line on a terminal that shows progress, redrawn a few times a second; elsewhere nothing."""
-
-    def __init__(self, name: str, what: str) -> None:
-        self._text = f"{printable(name)}: {what}"
-        self._drawn = 0.0
-
-    def show(self, done: int, of: int, beside: str = "") -> None:
-        """Draw the line, with a text `beside` it, if the last time is long enough ago."""
-        if sys.stderr.isatty() and (time.monotonic() - self._drawn > _REDRAW_S or done == of):
-            self._drawn = time.monotonic()
-            text = f"{self._text} {done} of {of}" + (f"; {beside}" if beside else "")
-            click.echo(f"\r\x1b[K{text}", nl=done == of, err=True)
-
-
 _REDRAW_S = 0.1
-_PATIENT_S = 1.0
-"""How long something takes before its progress is shown."""
-_begun: dict[str, tuple[float, ProgressLine]] = {}
+_drawn: dict[str, float] = {}
 
 
-def show_progress(name: str, what: str, done: int, of: int) -> None:
-    """Show on a terminal how far something is that takes more than a moment; its line stays at the end."""
-    begun, line = _begun.setdefault(f"{name} {what}", (time.monotonic(), ProgressLine(name, what)))
-    if time.monotonic() - begun > _PATIENT_S:
-        line.show(done, of)
+def show_progress(name: str, what: str, done: int, of: int, beside: str = "") -> None:
+    """Show how far something is: on a terminal by a line that is redrawn, with a text `beside` it."""
+    json_lines.progress(name, what, done, of)
+    text = f"{printable(name)}: {what}"
+    if sys.stderr.isatty() and (time.monotonic() - _drawn.get(text, 0.0) > _REDRAW_S or done == of):
+        _drawn[text] = time.monotonic()
+        text = f"{text} {done} of {of}" + (f"; {beside}" if beside else "")
+        click.echo(f"\r\x1b[K{text}", nl=done == of, err=True)

@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rig import running, show
-from rig.cli import INTERRUPTED
+from rig.cli import INTERRUPTED, json_lines
 from rig.cli import options as shared
 from rig.cli.options import OUTPUT, Network, complete_runs
-from rig.cli.output import say, say_failures, terminal_width
+from rig.cli.output import print_json, say, say_failures, terminal_width
 from rig.cli.verbs import argument, option, verb
 from rig.core.errors import RigError
-from rig.core.files import json_text
 from rig.show import is_terminal
 from rig.show.texts import headline, printable
 
@@ -68,9 +67,10 @@ class Notifier:
 
     def tell(self, event: Event) -> None:
         """Take in an event. May be called in any thread."""
-        self._progress.tell(event)
-        if (total := self._progress.total) and self._is_titled:
-            title = f"rig {100 * self._progress.done // total}% of {total} {self._progress.unit}"
+        (progress := self._progress).tell(event)
+        json_lines.progress(progress.run, progress.unit, progress.done, progress.total)
+        if (total := progress.total) and self._is_titled:
+            title = f"rig {100 * progress.done // total}% of {total} {progress.unit}"
             if title != self._title:
                 self._title = title
                 self._write(f"\x1b]2;{title}\x07")
@@ -151,7 +151,7 @@ def command(
     playing: Playing,
     resuming: Resuming,
     network: Network,
-    as_json: bool = shared.JSON_AT_END,
+    as_json: bool = shared.JSON_LINES,
     where: str | None = option(
         "Load the models in Ray actors, on this machine or in a cluster.",
         "ray[:ADDRESS]",
@@ -222,7 +222,7 @@ def print_end(ended: RunEnd, store: Path, text: str, *, as_json: bool, **more: A
     stored = ended.run
     if as_json:
         arms = [arm.as_json(stored.declaration) for arm in stored.arms]
-        click.echo(json_text({"run": stored.id, "store": str(store), "arms": arms, **more}))
+        print_json({"run": stored.id, "store": str(store), "arms": arms, **more})
     elif text:
         say(f"\n{text}")
     if ended.is_stopped and not text:

@@ -20,6 +20,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args, get_o
 import click
 from click.shell_completion import CompletionItem
 
+from rig.cli import json_lines
 from rig.cli.sources import settle
 from rig.config.option import value_type
 from rig.core import registry
@@ -137,20 +138,30 @@ def verb(
 
     def make(function: Function) -> AnyCommand:
         takes_all = inspect.getfullargspec(function).varkw is not None
+        parameters = [*options, *_parameters(function)]
+        is_told = "as_json" in {parameter.name for parameter in parameters}
+        if not is_told and (not issubclass(kind, click.Group) or parts.get("invoke_without_command")):
+            parameters.append(_JSON("as_json", bool))
 
         @wraps(function)
         def run(**values: Any) -> None:
             context = click.get_current_context()
             settle(context)
             values |= {name: context.params[name] for name in values}
+            as_json = values.get("as_json") if is_told else values.pop("as_json", None)
+            if as_json:
+                json_lines.start(context)
             own = {part: _value(part, hint, values) for part, hint, _ in _declared(function)}
             code = context.meta.pop(_VIEW, function)(**own, **(values if takes_all else {}))
             if code is not None:
                 sys.exit(int(code))
 
-        return click.command(name, kind, params=[*options, *_parameters(function)], **parts)(run)
+        return click.command(name, kind, params=parameters, **parts)(run)
 
     return make
+
+
+_JSON = option("Print a JSON object with the text that is printed otherwise.", flags="--json")
 
 
 def _declared(function: Callable[..., Any]) -> Iterator[tuple[str, Any, Any]]:

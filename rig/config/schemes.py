@@ -178,14 +178,3 @@ def scheme_of(text: str) -> Scheme:
 def place_of(where: str) -> Scheme:
     """Return the scheme of a place to load models on, such as `ray` or `ray:ADDRESS`."""
     return scheme_of(where if ":" in where else f"{where}:")
-
-
-def scheme_of_folder(folder: Path) -> Scheme | None:
-    """Return the scheme whose toolbox a folder is; None if it is of none."""
-    schemes = registry.registered().schemes
-    for name in schemes:
-        marker = schemes.attribute(name, "marker")
-        if marker and (folder / marker).is_file() and schemes[name].holds(folder):
-            scheme: Scheme = schemes[name]
-            return scheme
-    return None

@@ -88,14 +88,6 @@ def of_place(place: Path, named: str | None = None) -> Method:
     return recognised[0] if recognised else first()
 
 
-def of_results(place: Path, named: str | None = None) -> list[Method]:
-    """Return the methods whose predictions a place holds: several only if methods share its files."""
-    papers = registry.registered().papers
-    paper = papers[named] if named is not None and named in papers else None
-    sharing = [name for name in paper.methods if paper.holds(place, name)] if paper else []
-    return [get(name) for name in sharing] or [of_place(place, named)]
-
-
 def find_tasks(suite: str, place: Path | None = None, named: str | None = None) -> tuple[Method, Loaded]:
     """Load the tasks of a place, or of a suite by name or path. Raises RigError if there are none.
 

@@ -47,5 +47,5 @@ def run(plan: "Plan", view: RunView, beside: "Sequence[Emit]" = ()) -> RunEnd:
         with Runs.open(plan.store) as runs:
             stored = next((run for run in runs.all() if run.id == plan.run), None)
     if stored is None:
-        raise RigError("stopped before anything was stored")
+        raise RigError("stopped before anything was stored; give the same command again")
     return RunEnd(stored, control.is_stopped)

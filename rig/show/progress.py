@@ -12,6 +12,7 @@ class Progress:
     """
 
     def __init__(self) -> None:
+        self.run = ""
         self.unit = "turns"
         self.done = 0
         self.total = 0
@@ -20,6 +21,7 @@ class Progress:
         """Record an event."""
         match event:
             case events.RunStarted():
+                self.run = event.run
                 turns = [conversation.turns for conversation in event.conversations]
                 if not all(turns):
                     self.unit, turns = "conversations", [1] * len(turns)

@@ -171,7 +171,7 @@ def trapped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     asked = ("--toolbox", "traps/mine", "--display", "none", "--json")
     played = _rig(place, "run", "oracle", *asked)
     assert played.returncode == 0, played.stderr
-    first = json.loads(played.stdout)["run"]
+    first = json.loads(played.stdout.splitlines()[-1])["run"]
     assert _rig(place, "judge", first, "--evaluator", "truth", "--display", "none").returncode in (0, 2)
     # Only its author knows where it was played: whoever gets it has never started it.
     (place / "cache" / "started-runs").unlink()

@@ -42,7 +42,7 @@ def test_six_tools_and_three_scenes_make_two_hundred(folder: Path, rig: Callable
 
 def test_a_folder_is_continued_where_it_was_left(folder: Path, rig: Callable[..., Any]) -> None:
     make = ("author", "--toolbox", "hall", "--scenes", "hall/scenes", "--count", 30, "--json", "-o")
-    whole = json.loads(rig(*make, "whole").out)
+    whole = rig(*make, "whole").json
     assert rig(*make, "part").code == 0
     state = folder / "part" / "author.json.txt"
     left = json.loads(state.read_text())
@@ -50,7 +50,7 @@ def test_a_folder_is_continued_where_it_was_left(folder: Path, rig: Callable[...
     for number in range(9, 31):
         (folder / "part" / f"hall-{number:04}.json").unlink()
     (folder / "part" / "hall-0008.json").write_text('{"name": "hall-0008", "conv')
-    again = json.loads(rig(*make, "part").out)
+    again = rig(*make, "part").json
     assert again["sha256"] == whole["sha256"]
     assert again["tools"] == whole["tools"]
 
@@ -60,7 +60,7 @@ def test_a_folder_is_continued_before_the_first_twenty(
 ) -> None:
     """Ctrl-C after some conversations, or before the first."""
     make = ("author", "--toolbox", "hall", "--scenes", "hall/scenes", "--count", 12, "--json", "-o")
-    whole = json.loads(rig(*make, "whole").out)
+    whole = rig(*make, "whole").json
     offer = Maker.offer
     for stop in (0, 3, 7):
         left = iter(range(stop))
@@ -75,7 +75,7 @@ def test_a_folder_is_continued_before_the_first_twenty(
             patched.setattr(Maker, "offer", stopping)
             assert rig(*make, "part").code == 130
         assert len(list((folder / "part").glob("*.json"))) == stop
-    assert json.loads(rig(*make, "part").out) == {**whole, "folder": "part"}
+    assert rig(*make, "part").json == {**whole, "folder": "part"}
     for file in (folder / "whole").iterdir():
         assert file.read_bytes() == (folder / "part" / file.name).read_bytes()
 
@@ -132,5 +132,5 @@ def test_a_first_scene_of_each_tool_runs(folder: Path, rig: Callable[..., Any]) 
     assert len(list((folder / "drafts").iterdir())) == 6
     made = rig("author", "--toolbox", "hall", "--scenes", "drafts", "--count", 12, "-o", "out", "--json")
     assert made.code == 0, made.err
-    assert len(json.loads(made.out)["tools"]) == 6
+    assert len(made.json["tools"]) == 6
     assert rig("check", "out", "--toolbox", "hall").code == 0

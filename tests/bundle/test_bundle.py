@@ -285,6 +285,8 @@ def test_the_command_line(rig: Any, small: None, model: Path, tmp_path: Path, mo
     found = rig("bundle", "verify", "b.tar.xz", "--json")
     assert (found.code, found.json["ok"], found.json["sha256"]) == (0, True, digest)
     assert "all as they were packed" in rig("bundle", "verify", "b.tar.xz").out
+    again = rig("bundle", "--models", model, "-o", "b.tar.xz", "--force", "--json").json
+    assert again["sha256"] == digest_of(tmp_path / "b.tar.xz").sha256
     assert rig("bundle").code == 2
     assert rig("bundle", "-o", "b.tar.xz").code == 2
     assert rig("bundle", "--models", "no-such-model", "-o", "c.tar").code == 2

@@ -83,7 +83,7 @@ def call(tmp_path: Path) -> Call:
 
 
 def _arms(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
-    return {arm["arm"]: arm for arm in json.loads(done.stdout)["arms"]}
+    return {arm["arm"]: arm for arm in json.loads(done.stdout.splitlines()[-1])["arms"]}
 
 
 @pytest.mark.slow
@@ -101,7 +101,7 @@ def test_an_option_of_the_engine_is_one_entry(changed: Path, call: Call, tmp_pat
     assert "--warmth takes a whole number from 0 on, not -1" in refused
 
     call(changed, "-c", STOPPED, model, "dict(warmth=(2, 3))")
-    stored = json.loads(call(changed, *rig, "show", "latest", "--json").stdout)
+    stored = json.loads(call(changed, *rig, "show", "latest", "--json").stdout.splitlines()[-1])
     assert stored["settings"]["warmth"] == [2, 3]
     assert stored["arms"][0]["arm"] == "tiny warmth=2"
     assert stored["arms"][0]["fingerprint"]["model.warmth"] == 2
@@ -113,7 +113,8 @@ def test_an_option_of_the_engine_is_one_entry(changed: Path, call: Call, tmp_pat
     Path(os.environ["RIG_CONFIG"]).write_text("[run]\nwarmth = [1, 4]\nlimit = 1\n", encoding="utf-8")
     played = call(changed, *rig, "run", "oracle", "--display", "none", "--json")
     assert "rig: from rig.toml: --limit 1, --warmth 1,4" in played.stderr
-    assert json.loads(call(changed, *rig, "runs", "--json").stdout)[0]["settings"]["warmth"] == [1, 4]
+    [run] = json.loads(call(changed, *rig, "runs", "--json").stdout)
+    assert run["settings"]["warmth"] == [1, 4]
 
 
 @pytest.mark.slow
@@ -141,6 +142,6 @@ def test_an_option_of_a_method_is_one_entry(call: Call, tmp_path: Path) -> None:
     asked = ("run", "bisecting", "--suite", "secrets", "--role", "user=honest", "--display", "none", "--json")
     arms = _arms(call(CHECKOUT, *rig, *asked, "--set", "most=1", "--set", "most=4"))
     assert list(arms) == ["bisecting most=1", "bisecting most=4"]
-    stored = json.loads(call(CHECKOUT, *rig, "show", "latest", "--json").stdout)
+    stored = json.loads(call(CHECKOUT, *rig, "show", "latest", "--json").stdout.splitlines()[-1])
     assert stored["settings"]["set"] == ["most=1", "most=4"]
     assert [arm["fingerprint"]["protocol.most"] for arm in stored["arms"]] == [1, 4]

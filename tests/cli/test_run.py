@@ -41,7 +41,7 @@ def _files(place: Path) -> set[str]:
 def test_json_ends_with_one_object_of_exactly_these_names(rig: Rig, place: Path) -> None:
     done = rig("run", "oracle", *SMALL, "--display", "none", "--json")
     assert done.code == 0
-    result = json.loads(done.out)
+    result = done.json
     assert list(result) == ["run", "store", "arms"]
     assert result["store"] == "runs.sqlite"
     [arm] = result["arms"]
@@ -59,7 +59,7 @@ def test_json_ends_with_one_object_of_exactly_these_names(rig: Rig, place: Path)
 
 def test_with_json_the_display_goes_to_stderr(rig: Rig, place: Path) -> None:
     done = rig("run", "oracle", *SMALL, "--json")
-    json.loads(done.out)
+    assert json.loads(done.out.splitlines()[0])["event"] == "start"
     assert "8/8 + success   reminders" in done.err
 
 
@@ -91,21 +91,21 @@ def test_none_says_nothing_and_log_says_json(rig: Rig, place: Path) -> None:
 
 def test_conversations_can_be_chosen(rig: Rig, place: Path) -> None:
     only = ("--only", "login", "--only", "alarms")
-    arms = json.loads(rig("run", "oracle", *SMALL, *only, "--json").out)["arms"]
+    arms = rig("run", "oracle", *SMALL, *only, "--json").json["arms"]
     assert arms[0]["conversations"] == 2
-    arms = json.loads(rig("run", "oracle", *SMALL, "--limit", "1", "--json").out)["arms"]
+    arms = rig("run", "oracle", *SMALL, "--limit", "1", "--json").json["arms"]
     assert arms[0]["conversations"] == 1
 
 
 def test_several_arms_run_one_after_another_under_names_of_their_own(rig: Rig, place: Path) -> None:
-    arms = json.loads(rig("run", "oracle", "oracle", *SMALL, "--json", "--repeats", "2").out)["arms"]
+    arms = rig("run", "oracle", "oracle", *SMALL, "--json", "--repeats", "2").json["arms"]
     assert [arm["arm"] for arm in arms] == ["oracle", "oracle-2"]
     assert [arm["conversations"] for arm in arms] == [6, 6]
 
 
 def test_several_values_of_a_setting_are_arms_of_one_run(rig: Rig, place: Path) -> None:
     varied = ("--docs", "full", "--docs", "names", "--tools", "all", "--tools", "exact", "--docs", "full")
-    result = json.loads(rig("run", "oracle", *SMALL, *varied, "--json").out)
+    result = rig("run", "oracle", *SMALL, *varied, "--json").json
     assert [arm["arm"] for arm in result["arms"]] == [
         "oracle docs=full tools=all",
         "oracle docs=full tools=exact",
@@ -129,7 +129,7 @@ def test_a_run_of_several_settings_is_resumed_with_all_of_them(
     refused = rig("run", "--resume", "latest", "--docs", "names")
     assert refused.code == 2
     assert "docs was ['names', 'full'], not 'names'" in refused.err
-    again = json.loads(rig("run", "--resume", "latest", "--json").out)
+    again = rig("run", "--resume", "latest", "--json").json
     assert [arm["arm"] for arm in again["arms"]] == ["oracle docs=names", "oracle docs=full"]
     assert [arm["conversations"] for arm in again["arms"]] == [3, 3]
 
@@ -144,7 +144,7 @@ def test_a_run_that_was_stored_when_settings_had_one_value_goes_on(
         stored = runs.get("latest")
     single = {name: stored.settings[name] for name in ("docs", "tools", "history", "temperature")}
     assert single == {"docs": "names", "tools": "all", "history": "recorded", "temperature": 0.0}
-    [arm] = json.loads(rig("run", "--resume", "latest", "--docs", "names", "--json").out)["arms"]
+    [arm] = rig("run", "--resume", "latest", "--docs", "names", "--json").json["arms"]
     assert (arm["arm"], arm["conversations"]) == ("oracle", 3)
 
 
@@ -347,14 +347,14 @@ def test_ctrl_c_stops_says_how_to_go_on_and_going_on_completes_the_run(
     monkeypatch.setattr(base, "Oracle", lambda *_: Scripted(small_talks.erratic, name="oracle"))
     again = rig("run", "--resume", run, "--json")
     assert again.code == 0
-    [arm] = json.loads(again.out)["arms"]
+    [arm] = again.json["arms"]
     assert arm["conversations"] == 3
     with Runs.open(place / "runs.sqlite") as runs:
         assert runs.get(run).state == "finished"
 
 
 def test_resuming_accepts_the_same_options_again_and_refuses_others(rig: Rig, place: Path) -> None:
-    run = json.loads(rig("run", "oracle", *SMALL, "--json").out)["run"]
+    run = rig("run", "oracle", *SMALL, "--json").json["run"]
     assert rig("run", "oracle", *SMALL, "--resume", run).code == 0
     other = rig("run", "--resume", run, "--max-calls", "3")
     assert other.code == 2
@@ -370,7 +370,7 @@ def test_no_text_is_the_beginning_of_no_run(rig: Rig, place: Path) -> None:
 
 
 def test_resuming_needs_no_conversation_files(rig: Rig, place: Path) -> None:
-    run = json.loads(rig("run", "oracle", *SMALL, "--json").out)["run"]
+    run = rig("run", "oracle", *SMALL, "--json").json["run"]
     for path in (place / "conversations").iterdir():
         path.unlink()
     assert rig("run", "--resume", run[:3]).code == 0
@@ -382,7 +382,7 @@ def test_an_arm_that_fails_later_leaves_the_others_and_the_exit_code_says_so(
     model = write_gguf("hollow.gguf")
     done = rig("run", "oracle", str(model), *SMALL, "--json")
     assert done.code == 1
-    oracle, hollow = json.loads(done.out)["arms"]
+    oracle, hollow = done.json["arms"]
     assert oracle["success_rate"] == 1
     assert (hollow["arm"], hollow["conversations"], hollow["success_rate"]) == ("hollow", 0, None)
     assert hollow["failure"] in done.err
@@ -404,7 +404,7 @@ def test_the_oracle_loads_nothing_heavy() -> None:
         [sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=False
     )
     assert done.stderr.splitlines()[-1:] == ["[]"], done.stderr
-    [arm] = json.loads(done.stdout)["arms"]
+    [arm] = json.loads(done.stdout.splitlines()[-1])["arms"]
     assert (arm["conversations"], arm["success_rate"], arm["recall"], arm["precision"]) == (28, 1, 1, 1)
     assert arm["incorrect_action_rate"] == 0
 
@@ -416,7 +416,7 @@ def test_the_oracle_is_right_about_the_public_easy_conversations(
     chosen = ("--conversations", data / "easy", "--world", data / "databases")
     for grader in ("default", "upstream", "per-turn"):
         done = rig("run", "oracle", *chosen, "--grader", grader, "--similarity", "exact", "--json")
-        [arm] = json.loads(done.out)["arms"]
+        [arm] = done.json["arms"]
         assert (arm["conversations"], arm["success_rate"], arm["recall"], arm["precision"]) == (28, 1, 1, 1)
 
 

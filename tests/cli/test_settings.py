@@ -1,6 +1,5 @@
 """`rig.toml`: defaults from a file, which never change an answer silently, and `rig config`."""
 
-import json
 import os
 import re
 import subprocess
@@ -290,5 +289,5 @@ def test_config_of_no_verb_is_a_mistake(rig: Rig) -> None:
 def test_json_stays_json_with_a_file(folder: Path, rig: Rig) -> None:
     (folder / "rig.toml").write_text("[run]\nlimit = 1\n")
     done = rig(*ORACLE, "--json")
-    assert json.loads(done.out)["arms"]
+    assert done.json["arms"]
     assert "from rig.toml" in done.err

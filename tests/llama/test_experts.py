@@ -278,4 +278,4 @@ def test_the_fit_on_the_command_line_says_what_it_chose(
     match = re.search(r"experts +those of the first (\d) layers? on the CPU", text)
     assert match
     assert f"(--n-cpu-moe {match[1]})" in text
-    assert json.loads(capsys.readouterr().out)["n_cpu_moe"] == 4
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["n_cpu_moe"] == 4

@@ -228,7 +228,7 @@ def test_nothing_is_stored_of_a_grader_that_does_not_know_a_rule(
     assert rig("run", "oracle", "--toolbox", place, "--display", "none").code == 0
     refused = rig("--open", place, "score", "latest", "--grader", "upstream")
     assert (refused.code, "--grader upstream does not know of" in refused.err) == (2, True)
-    assert len(json.loads(rig("show", "latest", "--json").out)["scores"]) == 1
+    assert len(rig("show", "latest", "--json").json["scores"]) == 1
 
 
 @pytest.mark.parametrize(

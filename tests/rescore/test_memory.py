@@ -76,8 +76,8 @@ def test_the_ground_truth_is_executed_once_for_all_repeats(
 def test_what_is_printed_is_one_json_value_whatever_is_in_it(tmp_path: Path, rig: Rig) -> None:
     done = rig("score", "abcde", "--json", "--runs", stored_runs.write(tmp_path / "runs.sqlite"))
     assert (done.code, done.err) == (0, "")
-    value = json.loads(done.out)
-    assert done.out == json.dumps(value, indent=2) + "\n"
+    value = done.json
+    assert done.out.splitlines()[-1] == json.dumps(value)
     names = [(each["conversation"], each["repeat"]) for each in value["arms"][0]["conversations"]]
     assert len(names) == len(set(names)) == 3
     for arm in value["arms"]:

@@ -248,7 +248,7 @@ OLLAMA = {
 def test_json_has_the_run_at_its_end(serve: Serve, rig: Any, tmp_path: Path) -> None:
     server = serve(call_of)
     run = rig("run", server.url, *SHORT, "--json", "--runs", tmp_path / "x.sqlite")
-    assert set(json.loads(run.out)) == {"run", "store", "arms"}
+    assert set(run.json) == {"run", "store", "arms"}
 
 
 def test_a_dialect_of_ones_own_is_found_by_asking(

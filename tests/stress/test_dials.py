@@ -442,7 +442,7 @@ def test_arms_are_scored_again_at_their_own_levels(tmp_path: Path, rig: Callable
     suite = {"suite": "easy", "injections": ("none", "send"), "tool_errors": (0.5,), "distractors": (0, 3)}
     tasks = plan(RunConfig.of(models=("oracle",), similarity="exact", **suite), tmp_path / "x.sqlite").tasks
     before = played(tmp_path, lambda: with_oracle(gullible, tasks), **suite)
-    again = json.loads(rig("score", "latest", "--runs", tmp_path / "runs.sqlite", "--json").out)
+    again = rig("score", "latest", "--runs", tmp_path / "runs.sqlite", "--json").json
     for arm, total in zip(before, again["arms"], strict=True):
         rates = {name: arm[name] for name in ("success_rate", "precision", "hijacked", "handled")}
         assert {name: total["total"]["metrics"][name] for name in rates} == rates, arm["arm"]

@@ -1,6 +1,5 @@
 """The conversations that are held back from the lesson: true, solvable, and of a world of their own."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ def test_every_recorded_response_is_the_simulators(rig: Rig) -> None:
 def test_the_oracle_gets_all_of_them(rig: Rig, tmp_path: Path) -> None:
     store = ("--runs", tmp_path / "runs.sqlite", "--display", "none", "--similarity", "exact")
     done = rig("run", "oracle", "--conversations", HELD_BACK / "conversations", *WORLD, *store, "--json")
-    (arm,) = json.loads(done.out)["arms"]
+    (arm,) = done.json["arms"]
     assert (arm["success_rate"], arm["incorrect_action_rate"]) == (1.0, 0.0)
 
 

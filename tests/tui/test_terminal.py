@@ -25,7 +25,7 @@ def stored(tmp_path: Path) -> Callable[[], dict[str, object]]:
     def newest() -> dict[str, object]:
         command = [sys.executable, "-m", "rig", "runs", "--json", "--runs", str(tmp_path / "runs.sqlite")]
         done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
-        run: dict[str, object] = json.loads(done.stdout)[0]
+        run: dict[str, object] = json.loads(done.stdout.splitlines()[-1])[0]
         with closing(sqlite3.connect(f"file:{tmp_path / 'runs.sqlite'}?mode=ro", uri=True)) as database:
             assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
             assert database.execute("PRAGMA foreign_key_check").fetchall() == []

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import click
 
-from rig.cli.options import AS_JSON
-from rig.cli.output import ProgressLine, print_json, say
+from rig.cli.options import AS_JSON, JSON_LINES
+from rig.cli.output import print_json, say, show_progress
 from rig.cli.verbs import Verbs, argument, members_of, option, verb
 from rig.core.calls import JsonObject
 from rig.core.errors import RigError, counted
@@ -35,7 +35,7 @@ def command(
         " kept that code proves right.",
         "MODEL",
     ),
-    as_json: bool = AS_JSON,
+    as_json: bool = JSON_LINES,
 ) -> None:
     """Make a suite of conversations from scenes.
 
@@ -88,10 +88,9 @@ def command(
         "toolbox": maker.toolbox.sha256,
         "scenes": hashlib.sha256(b"\0".join(map(read_bytes, scene_files))).hexdigest(),
     }
-    line = ProgressLine(maker.name, "conversation")
 
     def watch(number: int, thrown: Counter[str]) -> None:
-        line.show(number, maker.count, _counts(thrown) if model else "")
+        show_progress(maker.name, "conversation", number, maker.count, _counts(thrown) if model else "")
 
     if model is None:
         report = write_suite(maker, output, settings, watch)
@@ -131,6 +130,7 @@ def new(
     tool: str | None = argument("[TOOL]"),
     toolbox: str = option("The tools to write a scene for.", "NAME|DIR", required=True),
     output: Path = option("The folder for the scene.", "DIR", flags="-o --output", required=True),
+    as_json: bool = AS_JSON,
 ) -> None:
     """Write a first scene for a TOOL, or for each tool, from what its arguments are.
 
@@ -142,7 +142,11 @@ def new(
     box = find_toolbox(toolbox)
     if tool is not None and tool not in box.tools:
         raise RigError(f"no tool is named {tool} in {box.name}; `rig tools list {toolbox}` lists them")
+    files = []
     for declared in box.tools.values() if tool is None else [box.tools[tool]]:
-        file = output / f"{_name_of(declared.name)}.yaml"
-        write(first_scene(declared), file, folders=True)
-        say(f"wrote {file}")
+        files.append(output / f"{_name_of(declared.name)}.yaml")
+        write(first_scene(declared), files[-1], folders=True)
+    if as_json:
+        print_json({"files": list(map(str, files))})
+    else:
+        say("\n".join(f"wrote {file}" for file in files))

@@ -9,8 +9,8 @@ from typing import Literal
 import click
 
 from rig import __version__
-from rig.cli.options import AS_JSON, complete_model_files
-from rig.cli.output import ProgressLine, print_json, say
+from rig.cli.options import AS_JSON, JSON_LINES, complete_model_files, json_option
+from rig.cli.output import print_json, say, show_progress
 from rig.cli.verbs import HELP_NAMES, Verbs, argument, option, verb
 from rig.core.errors import RigError
 from rig.core.files import write
@@ -43,6 +43,7 @@ def command(
     ),
     extras: tuple[str, ...] = option("Include this extra, such as autode. Repeatable.", "NAME", "--extra"),
     force: bool = option("Replace a file that is already there."),
+    as_json: bool = JSON_LINES,
 ) -> None:
     """Pack everything rig needs into one file, for a machine without a network.
 
@@ -64,16 +65,21 @@ def command(
     split = ([model] if expanded(model).exists() else model.split(",") for model in models)
     names = tuple(chain.from_iterable(split))
     contents = Contents(names, adapters, toolboxes, wheels, extras, instructions == "portable")
-    line = ProgressLine("bundle", "packed, MB:")
 
     def watch(packed: int, of: int) -> None:
-        line.show(packed // 10**6, of // 10**6)
+        show_progress("bundle", "packed, MB:", packed // 10**6, of // 10**6)
 
     def tell(text: str) -> None:
         click.echo(f"bundle: {text}", err=True)
 
     with endings_as_exceptions():
         bundle = make(output, contents, force=force, say=tell, watch=watch)
+    if as_json:
+        digest = bundle.digest
+        print_json(
+            {"output": str(output), "files": bundle.files, "size": digest.size, "sha256": digest.sha256}
+        )
+        return
     say(f"{output}: {bundle.files} files, {file_size(bundle.digest.size)}")
     click.echo(f"SHA-256 {bundle.digest.sha256}")
 
@@ -109,7 +115,7 @@ def docs(
     listed: bool = option("List the pages instead.", flags="--list"),
     man: Path | None = option("Write the manual pages for `man` into this folder instead.", "FOLDER"),
     as_path: bool = option("Print where the page is instead of opening it.", flags="--path"),
-    as_json: bool = option("With --list: print JSON.", flags="--json"),
+    as_json: bool = json_option("Print the places of all pages as JSON, or of what is written."),
 ) -> None:
     """Open the documentation in a browser: the first page, or PAGE. It needs no network.
 
@@ -127,7 +133,10 @@ def docs(
         man.mkdir(parents=True, exist_ok=True)
         for file, text in written.items():
             write(text, man / file, force=True)
-        say(f"wrote {len(written)} pages to {man}")
+        if as_json:
+            print_json({"folder": str(man), "files": list(written)})
+        else:
+            say(f"wrote {len(written)} pages to {man}")
         return
     folder = site.site()
     if as_json:

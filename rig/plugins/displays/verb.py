@@ -8,6 +8,7 @@ import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,11 +18,12 @@ from rig import show as displays
 from rig.cli import INTERRUPTED
 from rig.cli import options as shared
 from rig.cli.options import STORE
-from rig.cli.output import say, terminal_width
+from rig.cli.output import print_json, say, terminal_width
+from rig.cli.run import Notifier
 from rig.cli.runs import go_on
 from rig.cli.verbs import argument, option, verb
 from rig.core.errors import RigError
-from rig.core.files import json_text
+from rig.core.events import Emit, Event
 from rig.core.paths import DEMO
 from rig.plugins.replay.player import SLOWEST
 
@@ -60,7 +62,7 @@ def watch(
     ),
     display: str = shared.DISPLAY,
     runs: Path = STORE,
-    as_json: bool = shared.JSON_AT_END,
+    as_json: bool = shared.JSON_LINES,
     full: bool = shared.FULL,
 ) -> int:
     """Watch a run in progress, or replay one.
@@ -105,12 +107,22 @@ def tell(
         if chosen is not None:
             go_on(context, chosen.run, store)
     else:
-        displays.choose(view, stream).run(player.play, player)
+        notifier = Notifier(bell=False)
+
+        def play(emit: Emit) -> None:
+            def tell_both(event: Event) -> None:
+                notifier.tell(event)
+                emit(event)
+
+            player.play(tell_both)
+
+        displays.choose(view, stream).run(play, player)
     with Runs.open(store) as opened:
         stored = opened.get(player.run)
     if as_json:
         arms = [arm.as_json(stored.declaration) for arm in stored.arms]
-        click.echo(json_text({"run": stored.id, "store": str(store), "state": stored.state, "arms": arms}))
+        place = str(store) if is_kept else None
+        print_json({"run": stored.id, "store": place, "state": stored.state, "arms": arms})
     elif displays.is_watched(view):
         say(f"\n{ending(stored, store, terminal_width(), full=full, is_kept=is_kept)}")
     if player.is_stopped and not live:
@@ -130,6 +142,7 @@ def demo(
     ),
     full: bool = shared.FULL,
     save: Path | None = option("Write the recorded run to a new store instead, to try other verbs on it."),
+    as_json: bool = shared.JSON_LINES,
 ) -> int:
     """Watch a recorded run for half a minute: no model, no download.
 
@@ -141,21 +154,27 @@ def demo(
             from rig.store import backup
 
             backup(store, save)
-            say(f"{save} holds the recorded run: rig compare latest --runs {save}")
+            if as_json:
+                print_json({"store": str(save)})
+            else:
+                say(f"{save} holds the recorded run: rig compare latest --runs {save}")
             return 0
-        is_paced = speed is not None or displays.resolve(display, sys.stdout) == "tui"
+        is_paced = speed is not None or (not as_json and displays.resolve(display, sys.stdout) == "tui")
         pace = pace * (speed or 1.0) if is_paced else math.inf
-        return tell(context, store, "latest", display, speed=pace, full=full, is_kept=False)
+        how = partial(tell, context, store, "latest", display, speed=pace)
+        return how(full=full, as_json=as_json, is_kept=False)
 
 
 @verb()
-def tour() -> None:
+def tour(*, as_json: bool = shared.AS_JSON) -> None:
     """Learn the keys of the live view in a minute, on a recorded run.
 
     You need a terminal, but no model. The run is not added to your own.
     """
     from rig.plugins.replay.player import Player
 
+    if as_json:
+        raise RigError("rig tour is for people, at a terminal; `rig demo --json` has the run that it shows")
     if displays.resolve("auto", sys.stdout) != "tui":
         raise RigError("rig tour needs a terminal that keys can be pressed in; `rig docs run` lists them")
     with recording() as (store, pace):

@@ -1,12 +1,12 @@
 """`rig doctor` and `rig world`: what would stop a run on this machine, and the mock world of the tools."""
 
-import json
 import os
 import platform
 import sqlite3
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, requires, version
 from itertools import chain
 from pathlib import Path
@@ -335,12 +335,16 @@ def world() -> None:
 def build(
     seed: Path = option("The folder of JSON files to build from.", type=_DIRECTORY, default=WORLD_SEED),
     output: Path = option("The file to write.", type=_FILE, default=WORLD_DATABASE),
+    as_json: bool = AS_JSON,
 ) -> None:
     """Build the world file. It has the same bytes every time."""
     from rig.plugins.tooltalk_tools.seeds import build_world
 
     build_world(seed, output)
-    say(f"built {output}")
+    if as_json:
+        print_json({"output": str(output), "sha256": sha256(output.read_bytes()).hexdigest()})
+    else:
+        say(f"built {output}")
 
 
 @world.verb("check")
@@ -363,7 +367,7 @@ def check_file(
     if dump != world_from(seed).dump():
         faults.append(f"{file} is not what {seed} makes; `rig world build` brings it up to date")
     if as_json:
-        click.echo(json.dumps(faults, indent=2))
+        print_json(list(faults))
     else:
         for fault in faults:
             say(fault)

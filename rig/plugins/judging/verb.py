@@ -105,7 +105,7 @@ def answers(
     name: str | None = shared.NAME,
     runs: Path = shared.WRITTEN_STORE,
     resuming: run.Resuming,
-    as_json: bool = shared.JSON_AT_END,
+    as_json: bool = shared.JSON_LINES,
     **_: Any,
 ) -> int:
     """Judge the answers of runs, or of folders with ToolBench's raw or converted answers.
@@ -155,7 +155,7 @@ def calibrate(
     fail_if_worse: bool = option("Exit with code 1 if the judge is no better than chance."),
     display: str = shared.DISPLAY,
     runs: Path = shared.WRITTEN_STORE,
-    as_json: bool = shared.JSON_AT_END,
+    as_json: bool = shared.JSON_LINES,
     **_: Any,
 ) -> int:
     """Measure how far a judge agrees with labels.

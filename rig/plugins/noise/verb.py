@@ -32,7 +32,7 @@ def command(
     playing: Playing,
     network: Network,
     full: bool = shared.FULL,
-    as_json: bool = shared.json_option("Print JSON; the display uses stderr."),
+    as_json: bool = shared.JSON_LINES,
 ) -> int | None:
     """Run a model twice with the same settings, and once with --exact, and show what differs.
 

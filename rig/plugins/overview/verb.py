@@ -62,7 +62,9 @@ def of_all_runs(
     size = len(text.encode())
     arms = sum(len(run.arms) for run in gathered.runs)
     if as_json:
-        print_json({"output": str(output), "bytes": size, "runs": len(gathered.runs), "arms": arms})
+        print_json(
+            {"output": str(output), "format": "html", "bytes": size, "runs": len(gathered.runs), "arms": arms}
+        )
         return
     told = f"{counted(len(gathered.runs), 'run')}, {counted(arms, 'arm')}"
     say(f"wrote {output} ({told}, {size / 1e6:.2f} MB)")

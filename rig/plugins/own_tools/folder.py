@@ -12,7 +12,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import ClassVar
 
-from rig.config.schemes import LIVE, ServerUse, scheme_of_folder
+from rig.config.schemes import LIVE, Scheme, ServerUse
+from rig.core import registry
 from rig.core.budget import parse_json
 from rig.core.calls import Json, JsonObject
 from rig.core.errors import RigError
@@ -135,7 +136,7 @@ def holds_toolbox(place: Path) -> bool:
 
 def holds_code(place: Path) -> bool:
     """Return whether a folder has code that runs when its tools are loaded or called."""
-    return (place / CODE).is_file() or scheme_of_folder(place) is not None
+    return (place / CODE).is_file() or _scheme_of(place) is not None
 
 
 def load_folder(place: Path, use: ServerUse = LIVE) -> Toolbox | None:
@@ -144,7 +145,7 @@ def load_folder(place: Path, use: ServerUse = LIVE) -> Toolbox | None:
     This runs the code of toolbox.py, and starts servers as `use` says.
     """
     place = real(place)
-    if (scheme := scheme_of_folder(place)) is not None:
+    if (scheme := _scheme_of(place)) is not None:
         if (place / CODE).is_file():
             raise RigError(
                 f"{place}: has {scheme.marker} and {CODE}; keep servers and functions in two folders"
@@ -185,7 +186,7 @@ def load_folder(place: Path, use: ServerUse = LIVE) -> Toolbox | None:
 
 def files_of(place: Path) -> list[Path]:
     """Return the files that define what the tools of a folder do."""
-    if (scheme := scheme_of_folder(place)) is not None:
+    if (scheme := _scheme_of(place)) is not None:
         return [path for path in (place / scheme.marker, place / LISTING) if path.is_file()]
     code = (path for path in files_below(place, ".py") if "__pycache__" not in path.parts)
     return sorted(path for path in (place / LISTING, *code) if path.is_file())
@@ -220,7 +221,7 @@ def _loaded(place: Path, marks: object, use: ServerUse) -> Toolbox | None:
 
 def _marks(place: Path) -> tuple[object, ...]:
     """Return a value that changes whenever a folder's toolbox does."""
-    state = files_below(place, "") if scheme_of_folder(place) else []
+    state = files_below(place, "") if _scheme_of(place) else []
     return hash_of(place), *((path, path.lstat().st_mtime_ns, path.lstat().st_size) for path in state)
 
 
@@ -233,3 +234,14 @@ class _Folders(ToolFolders):
 
 
 FOLDERS = _Folders()
+
+
+def _scheme_of(folder: Path) -> Scheme | None:
+    """Return the scheme whose toolbox a folder is; None if it is of none."""
+    schemes = registry.registered().schemes
+    for name in schemes:
+        marker = schemes.attribute(name, "marker")
+        if marker and (folder / marker).is_file() and schemes[name].holds(folder):
+            scheme: Scheme = schemes[name]
+            return scheme
+    return None

@@ -9,9 +9,10 @@ from typing import Literal, get_args
 
 import click
 
-from rig.cli.options import AS_JSON, GRADED_BY, STORE, complete_runs
+from rig.cli.options import AS_JSON, GRADED_BY, STORE, complete_runs, json_option
 from rig.cli.output import form_of, print_json, printable, say
 from rig.cli.verbs import Verbs, argument, option, verb
+from rig.core.budget import parse_json
 from rig.core.calls import ByName, JsonObject
 from rig.core.errors import RigError
 from rig.core.files import read_bytes, write
@@ -61,6 +62,7 @@ def make(
     force: bool = option("Replace files that are already there."),
     graded_by: str = GRADED_BY,
     runs: Path = STORE,
+    as_json: bool = json_option("Print JSON about the file that was written, or without one the card."),
 ) -> None:
     """Make a card of one arm of a run, or with --svg a picture of all of them.
 
@@ -87,7 +89,7 @@ def make(
             forms = {"html": model_card.as_html, "md": model_card.as_markdown, "json": model_card.as_json}
             text = forms[form](made)
     if output is None:
-        click.echo(printable(text), nl=False)
+        print_json(parse_json(forms["json"](made))) if as_json else click.echo(printable(text), nl=False)
         return
     signature = _sign(text.encode(), key) if key else None
     write(text, output, force=force)
@@ -95,7 +97,10 @@ def make(
     if signature is not None:
         write(signature, _signature_of(output), force=force)
         signed = f", signed in {_signature_of(output)}"
-    say(f"wrote {output} ({form}){signed}")
+    if as_json:
+        print_json({"output": str(output), "format": form, "signature": key and str(_signature_of(output))})
+    else:
+        say(f"wrote {output} ({form}){signed}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from typing import Any
 
 from rig import methods
 from rig.config.options import RunConfig
+from rig.core import registry
 from rig.core.errors import RigError
 from rig.methods.base import Method, Setup
 from rig.plugins.documents.folders import files_below
@@ -50,7 +51,7 @@ def setup_for_files(
     option that none knows.
     """
     folder = place if name is not None else folders_of(place)[0]
-    candidates = methods.of_results(folder, name)
+    candidates = _of_results(folder, name)
     setups = []
     for method in candidates:
         names = {option.name for option in method.options}
@@ -70,3 +71,11 @@ def _ready(method: Method, config: RunConfig, answers: Path | None, changes: dic
         values[name] = str(value) if isinstance(value, Path) else value
     setup = method.ready(values)
     return setup if answers is None else setup.adjudicated(answers)
+
+
+def _of_results(place: Path, named: str | None = None) -> list[Method]:
+    """Return the methods whose predictions a place holds: several only if methods share its files."""
+    papers = registry.registered().papers
+    paper = papers[named] if named is not None and named in papers else None
+    sharing = [name for name in paper.methods if paper.holds(place, name)] if paper else []
+    return [methods.get(name) for name in sharing] or [methods.of_place(place, named)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import closing, nullcontext
@@ -15,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rig.cli.options import AS_JSON, RUN, STORE, complete_runs, json_option, of_table
-from rig.cli.output import print_json, print_table, say
+from rig.cli.json_lines import result_stream
+from rig.cli.options import JSON_LINES, RUN, STORE, complete_runs, json_option, of_table
+from rig.cli.output import print_json, print_table, say, show_progress
 from rig.cli.runs import print_scores
 from rig.cli.verbs import argument, option, verb
 from rig.config.options import Mode
@@ -24,10 +24,11 @@ from rig.core.budget import parse_json
 from rig.core.calls import ExecutedCall, JsonObject
 from rig.core.errors import RigError, counted
 from rig.core.files import json_text
-from rig.core.metrics import Counts, Declaration, total
+from rig.core.metrics import TASKS, Counts, Declaration, total
 from rig.show.texts import measured
 
 if TYPE_CHECKING:
+    from rig.core.events import Where
     from rig.core.models import Model
     from rig.methods.base import Method, Setup
     from rig.plugins.rescore.adjudication import Adjudication, Opinions
@@ -71,9 +72,10 @@ class Spool(list[Any]):
 
 def print_spooled(value: JsonObject) -> None:
     """Print JSON as `print_json` does, but read and write the values of a spool one at a time."""
-    for part in json.JSONEncoder(indent=2).iterencode(value):
-        sys.stdout.write(part)
-    click.echo()
+    stream = result_stream()
+    for part in json.JSONEncoder().iterencode(value):
+        stream.write(part)
+    print(file=stream, flush=True)
 
 
 @dataclass(eq=False)
@@ -183,7 +185,7 @@ def command(
         "--set",
     ),
     runs: Path = STORE,
-    as_json: bool = AS_JSON,
+    as_json: bool = JSON_LINES,
 ) -> int:
     """Score stored predictions again, without a model.
 
@@ -272,7 +274,14 @@ def _score_run(
     setup = setup_of(run, **options)
     acting = require_world(setup) if reexecute else None
     groups = [ScoredGroup(arm.name, run.declaration, acting, is_json=as_json) for arm in run.arms]
-    score_run(store, run, setup, lambda where, scored: groups[where.arm].add(scored))
+    place, of = Counter[str](), sum(arm.counts.get(TASKS, 0) for arm in run.arms)
+
+    def take(where: Where, scored: Scored) -> None:
+        groups[where.arm].add(scored)
+        place["done"] += 1
+        show_progress(run.id, "conversations", place["done"], int(of))
+
+    score_run(store, run, setup, take)
     if as_json:
         arms = [{"arm": group.arm, **group.as_json()} for group in groups]
         print_spooled({"run": run.id, "store": str(store), "grader": setup.grader.fingerprint, "arms": arms})

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import click
 
-from rig.cli.output import say
+from rig.cli.options import json_option
+from rig.cli.output import print_json, say
 from rig.cli.verbs import argument, option, verb
 from rig.core.errors import RigError, counted
 from rig.show.texts import printable
@@ -16,6 +17,7 @@ def command(
     *,
     folder: Path = argument("FOLDER"),
     toolbox: str | None = option("The tools that the conversations call.", "NAME|DIR"),
+    as_json: bool = json_option("Print what is decided and what is left as JSON, and ask nothing."),
 ) -> None:
     """Read the conversations of a suite, and keep, edit or drop each.
 
@@ -27,6 +29,9 @@ def command(
     from rig.world.toolbox import find_toolbox
 
     reading = Review(folder, find_toolbox(toolbox))
+    if as_json:
+        print_json({"folder": str(folder), "decided": reading.counts, "left": list(reading.left)})
+        return
     while reading.left:
         name = reading.left[0]
         source = reading.source(name)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rig.cli import INTERRUPTED
 from rig.cli import options as shared
-from rig.cli.output import ProgressLine, print_json, say, say_failures, terminal_width
+from rig.cli.output import print_json, say, say_failures, show_progress, terminal_width
 from rig.cli.verbs import argument, option, verb
 from rig.config.option import MACHINE
 from rig.config.options import TABLE, RunConfig, require_one_suite, told_by
@@ -64,7 +64,7 @@ def command(
         "With --kld: compare all models with such a file, on the tokens in it, instead of with BASE."
     ),
     output: Path | None = option("Write every step and every choice to this JSON file."),
-    as_json: bool = shared.AS_JSON,
+    as_json: bool = shared.JSON_LINES,
     **values: Any,
 ) -> int:
     """Rank files without generating, in a fraction of the time.
@@ -242,10 +242,9 @@ def screening_of(config: RunConfig, method: Method, tasks: list[Task]) -> Screen
 
 def progress(doing: str = "screened", what: str = "conversation") -> Callable[[str, int, int], None]:
     """Return a callback for each model's progress: a line redrawn on a terminal, elsewhere one at the end."""
-    lines: dict[str, ProgressLine] = {}
 
     def show(name: str, done: int, of: int) -> None:
-        lines.setdefault(name, ProgressLine(name, what)).show(done, of)
+        show_progress(name, what, done, of)
         if done == of and not sys.stderr.isatty():
             say(f"{name}: {counted(of, what)} {doing}", err=True)
 

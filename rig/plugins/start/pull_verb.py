@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from rig.cli.options import AS_JSON, complete_model_files
+from rig.cli import json_lines
+from rig.cli.options import JSON_LINES, complete_model_files
 from rig.cli.output import print_json
 from rig.cli.verbs import argument, verb
 from rig.core.errors import RigError, did_you_mean
@@ -17,7 +18,7 @@ from rig.core.errors import RigError, did_you_mean
 def command(
     *,
     models: tuple[str, ...] = argument(required=True, shell_complete=complete_model_files),
-    as_json: bool = AS_JSON,
+    as_json: bool = JSON_LINES,
 ) -> None:
     """Fetch models from rig's registry and verify them.
 
@@ -64,6 +65,7 @@ class _Bar:
 
     def show(self, here: int, size: int) -> None:
         """Show how far a download is. What was here before counts neither as done nor for the pace."""
+        json_lines.progress(self._name, "bytes", here, size)
         if self._bar is None:
             if not sys.stderr.isatty():
                 return

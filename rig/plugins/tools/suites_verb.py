@@ -85,6 +85,7 @@ def new(
     tools: Path | None = option(
         "Start with the tools in this file, in any form that `rig tools import` reads.", type=_FILE
     ),
+    as_json: bool = AS_JSON,
 ) -> None:
     """Make a folder with tools and conversations that runs at once, for you to change.
 
@@ -110,7 +111,11 @@ def new(
             shutil.copyfile(_STARTER / f"{'code' if code else 'data'}.yaml", conversations / "first.yaml")
     except OSError as error:
         raise RigError(f"{folder}: cannot be written: {error.strerror}") from error
-    say(f"{folder} is ready: rig run oracle --toolbox {shlex.quote(str(folder))}")
+    command = f"rig run oracle --toolbox {shlex.quote(str(folder))}"
+    if as_json:
+        print_json({"folder": str(folder), "command": command})
+    else:
+        say(f"{folder} is ready: {command}")
 
 
 @verb()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rig.cli.options import AS_JSON
+from rig.cli.options import AS_JSON, JSON_LINES
 from rig.cli.output import print_json, print_table, say
 from rig.cli.verbs import Verbs, argument, option, verb
 from rig.core import registry
@@ -117,7 +117,7 @@ def tool_info(
 
 
 @tools.verb("check")
-def check_tools(toolbox: str = argument("NAME|DIR")) -> int:
+def check_tools(toolbox: str = argument("NAME|DIR"), *, as_json: bool = AS_JSON) -> int:
     """Check the tools of a toolbox.
 
     rig checks the declarations. It prints one line for each fault and exits with code 1 if there are any; a
@@ -141,6 +141,10 @@ def check_tools(toolbox: str = argument("NAME|DIR")) -> int:
     listing = place / LISTING
     declared = read_listing(listing).notes if listing.is_file() else ()
     notes = list(dict.fromkeys(notes))
+    if as_json:
+        about = {"toolbox": box.name, "tools": len(box.tools), "faults": lines}
+        print_json({**about, "notes": [*declared, *(f"{where}{note}" for note in notes)]})
+        return bool(lines)
     for line in (*lines, *declared, *(f"{where}{note}" for note in notes[:_MOST_NOTES])):
         say(one_line(line))
     if len(notes) > _MOST_NOTES:
@@ -208,6 +212,7 @@ def record(
     log: Path | None = option("Add the calls of a client's log: JSON-RPC messages, a line each.", type=_FILE),
     redact: tuple[str, ...] = option("Leave out what matches a regular expression.", "REGEX"),
     server_network: bool = _NETWORK,
+    as_json: bool = JSON_LINES,
 ) -> int:
     """Record what MCP servers answer to the calls of the conversations in a folder, in calls.jsonl.
 
@@ -228,10 +233,13 @@ def record(
     report = check_place(folder, None, box, record=False, as_json=False)
     for call in () if log is None else from_log(log, next(iter(servers.servers))):
         cassette.add(call)
-    for line in (*report.faults, *report.summary):
-        say(one_line(str(line)))
     target = folder / CASSETTE
     cassette.write(target, servers.redact)
+    if as_json:
+        print_json({**report.as_json(), "output": str(target), "calls": len(cassette.calls)})
+        return bool(report.faults)
+    for line in (*report.faults, *report.summary):
+        say(one_line(str(line)))
     say(f"{target}: {counted(len(cassette.calls), 'call')} recorded; play them with --servers replay")
     return bool(report.faults)
 

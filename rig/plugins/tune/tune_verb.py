@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rig.cli import INTERRUPTED
-from rig.cli.options import AS_JSON, DISPLAY, MODEL, OUTPUT, WRITTEN_STORE, Grouped, table_options
+from rig.cli.options import DISPLAY, JSON_LINES, MODEL, OUTPUT, WRITTEN_STORE, Grouped, table_options
 from rig.cli.output import print_json, say
 from rig.cli.run import exit_code, show_run
 from rig.cli.verbs import option, verb
@@ -52,7 +52,7 @@ def command(
     ),
     display: str = DISPLAY,
     runs: Path = WRITTEN_STORE,
-    as_json: bool = AS_JSON,
+    as_json: bool = JSON_LINES,
     **values: Any,
 ) -> int | None:
     """Find the best file of a model at a size: make candidates, screen them, play three, keep one.

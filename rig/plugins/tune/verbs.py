@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import click
 
-from rig.cli.options import AS_JSON, MODEL, OUTPUT, Grouped, of_table, table_options
-from rig.cli.output import ProgressLine, print_json, print_table, say
+from rig.cli.options import JSON_LINES, MODEL, OUTPUT, Grouped, of_table, table_options
+from rig.cli.output import print_json, print_table, say, show_progress
 from rig.cli.verbs import option, verb
 from rig.core.errors import RigError, counted, did_you_mean
 from rig.core.meters import available_cores
@@ -70,7 +70,7 @@ def quantize(
     ),
     output: str = option("The type of the output matrix.", "TYPE", "--output-tensor-type", default=""),
     threads: int | None = of_table("threads"),
-    as_json: bool = AS_JSON,
+    as_json: bool = JSON_LINES,
 ) -> None:
     """Make smaller files of a model, with llama.cpp's own quantizer.
 
@@ -140,7 +140,7 @@ def bar(name: str, doing: str) -> Callable[[int, int], None]:
     """Return what shows progress on a terminal; elsewhere, print that a file is begun."""
     if not sys.stderr.isatty():
         say(f"{name}: {doing}", err=True)
-    return ProgressLine(name, "tensor").show
+    return partial(show_progress, name, "tensor")
 
 
 @verb()
@@ -153,7 +153,7 @@ def merge(
     output: Path | None = option(
         "The file to write.  [default: MODEL+ADAPTER-TYPE.gguf in the models folder]", flags="-o --output"
     ),
-    as_json: bool = AS_JSON,
+    as_json: bool = JSON_LINES,
 ) -> None:
     """Merge a model and a LoRA adapter into one file, which you can then quantize.
 
@@ -198,7 +198,7 @@ def calibrate(
         group=OUTPUT,
         start="gguf",
     ),
-    as_json: bool = AS_JSON,
+    as_json: bool = JSON_LINES,
     **values: Any,
 ) -> None:
     """Make an importance matrix from conversations or a text, for `rig models quantize --imatrix`.
@@ -214,17 +214,17 @@ def calibrate(
 
     options = {name: value for name, value in values.items() if value not in (None, (), False)}
     options["models"] = (model,)
-    tell = partial(say, err=True)
+    note = partial(say, err=True)
     target = output or Path(f"{Path(model).name.removesuffix('.gguf')}.imatrix.{output_format}")
     if target.exists() or not target.absolute().parent.is_dir():
         fault = "already exists" if target.exists() else "no such folder"
         raise RigError(f"{target}: {fault}; name another file with --output")
     with endings_as_exceptions():
         if text is not None:
-            calibration = calibrate_on_text(corpus_of(options, text), tell, progress("read", "chunk"))
+            calibration = calibrate_on_text(corpus_of(options, text), note, progress("read", "chunk"))
         else:
             asked = screening_of(*as_asked(options, "calibration"))
-            calibration = collect(asked, tell, progress("read"))
+            calibration = collect(asked, note, progress("read"))
     imatrix.write(calibration.matrix, target, output_format)
     matrix = calibration.matrix
     if as_json:

@@ -97,6 +97,8 @@ def test_recorded_and_replayed(rig: Rig, box: Box, tmp_path: Path) -> None:
     done = rig("tools", "record", folder)
     assert done.code == 0, done.err
     assert "recorded; play them with --servers replay" in done.out
+    again = rig("tools", "record", folder, "--json").json
+    assert (again["output"], again["faults"]) == (str(folder / "calls.jsonl"), [])
     (folder / "server.py").unlink()
     for _ in range(2):
         replayed = run(rig, tmp_path, "oracle", "--toolbox", folder, "--servers", "replay")
@@ -302,7 +304,7 @@ def test_recording_shows_each_answer_and_flags_what_looks_like_an_error(rig: Rig
     assert lines[7].startswith("recorded ")
     again = rig("check", "--toolbox", folder, "--record")
     assert not again.out.startswith("a: ")
-    shown = json.loads(rig("check", "--toolbox", folder, "--record", "--json").out)
+    shown = rig("check", "--toolbox", folder, "--record", "--json").json
     assert isinstance(shown, list)
 
 

@@ -1,6 +1,5 @@
 """The public data, irregular as it is: what is reported must be what was measured of it."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -124,7 +123,7 @@ def test_the_command(tooltalk: Path, rig: Callable[..., Any]) -> None:
     assert rig("check", data / "easy", "--world", data / "databases").code == 0
     done = rig("check", data / "tooltalk", "--world", data / "databases", "--json")
     assert done.code == 1
-    (report,) = json.loads(done.out)
+    (report,) = done.json
     assert set(report["differences"]) == {
         "random id only",
         "simulator returns more",
