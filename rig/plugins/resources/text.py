@@ -1,0 +1,65 @@
+"""What arms take as rows of tables, with the sentences that explain them."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from rig.core.errors import listed
+from rig.plugins.resources.measured import QUIET, Resources, TurnSpread
+from rig.show.table import Row
+from rig.show.texts import UNKNOWN, mebibytes, rate, seconds
+
+_MOST_NAMED = 3
+"""If more arms than this had no quiet turn, they are counted instead of named."""
+
+SPREAD = (
+    "speeds are medians over quiet turns, those in which rig's threads got at least"
+    f" {100 * QUIET:g}% of the CPU time that they could have used; half of these turns are"
+    " between the numbers in brackets"
+)
+MEMORY = "memory is that of weights, KV cache and compute buffers"
+
+
+def resource_rows(resources: Sequence[Resources]) -> list[Row]:
+    """Return the speeds in quiet turns, the memory, and how many turns were quiet, of each arm."""
+    return [
+        Row("tokens a second", [in_brackets(of.decode, rate) for of in resources]),
+        Row("first token after", [in_brackets(of.first_token, seconds) for of in resources]),
+        Row("memory", [mebibytes(of.whole_memory) for of in resources]),
+        Row("quiet turns", [quiet_turns(of) for of in resources]),
+    ]
+
+
+def in_brackets(spread: TurnSpread | None, word: Callable[[float | None], str]) -> str:
+    """Return a median, and in brackets the quartiles: `0.50 s (0.41 to 0.62)`."""
+    if spread is None:
+        return UNKNOWN
+    lower, upper = (word(end).removesuffix(" s") for end in (spread.lower, spread.upper))
+    return f"{word(spread.median)} ({lower} to {upper})"
+
+
+def quiet_turns(of: Resources) -> str:
+    """Return how many of an arm's turns were quiet, as in `40 of 56`, or that nobody knows."""
+    return f"{of.quiet} of {of.turns}" if of.is_known else f"all {of.turns} count"
+
+
+def resource_notes(resources: Mapping[str, Resources]) -> list[str]:
+    """Return what to know of the speeds and the memory of arms, by their names; empty if they have none."""
+    lines = []
+    timed = {name: of for name, of in resources.items() if of.at_worst.decode or of.at_worst.first_token}
+    if timed:
+        lines.append(SPREAD)
+    if any(of.whole_memory is not None for of in resources.values()):
+        lines.append(MEMORY)
+    if busy := busy_note(timed):
+        lines.append(busy)
+    if not all(of.is_known for of in timed.values()):
+        lines.append("of some arms nobody knows which turns were quiet, so all of theirs count")
+    return lines
+
+
+def busy_note(resources: Mapping[str, Resources]) -> str:
+    """Return whose speeds nobody knows, as no turn was quiet; empty if there is no such arm."""
+    busy = [name for name, of in resources.items() if of.is_busy]
+    if not busy:
+        return ""
+    who = listed(busy) if len(busy) <= _MOST_NAMED else f"{len(busy)} of {len(resources)} arms"
+    return f"no turn of {who} was quiet, as other processes were at work: how fast they are here is not known"
