@@ -9,10 +9,17 @@ from rig.show.texts import UNKNOWN, mebibytes, rate, seconds
 
 _MOST_NAMED = 3
 """If more arms than this had no quiet turn, they are counted instead of named."""
+VALUES: Mapping[str, Callable[[Resources], float | None]] = {
+    "tokens a second": lambda of: of.decode.median if of.decode else None,
+    "first token after": lambda of: of.first_token.median if of.first_token else None,
+    "memory": lambda of: of.whole_memory,
+}
+"""The numbers by which an arm's cells in these rows are sorted."""
+_MEANS = ("prefill tok/s", "decode tok/s", "first token after", "memory")
 
 SPREAD = (
     "speeds are medians over quiet turns, those in which rig's threads got at least"
-    f" {100 * QUIET:g}% of the CPU time that they could have used; half of these turns are"
+    f" {QUIET:.0%} of the CPU time that they could have used; half of these turns are"
     " between the numbers in brackets"
 )
 MEMORY = "memory is that of weights, KV cache and compute buffers"
@@ -26,6 +33,16 @@ def resource_rows(resources: Sequence[Resources]) -> list[Row]:
         Row("memory", [mebibytes(of.whole_memory) for of in resources]),
         Row("quiet turns", [quiet_turns(of) for of in resources]),
     ]
+
+
+def without_means(costs: Sequence[Row]) -> list[Row]:
+    """Return rows of costs without the speeds and the memory that `resource_rows` has instead of means."""
+    return [row for row in costs if row.label not in _MEANS]
+
+
+def known(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows of which something is known."""
+    return [row for row in rows if set(row.cells) != {UNKNOWN}]
 
 
 def in_brackets(spread: TurnSpread | None, word: Callable[[float | None], str]) -> str:
@@ -45,7 +62,7 @@ def resource_notes(resources: Mapping[str, Resources]) -> list[str]:
     """Return what to know of the speeds and the memory of arms, by their names; empty if they have none."""
     lines = []
     timed = {name: of for name, of in resources.items() if of.at_worst.decode or of.at_worst.first_token}
-    if timed:
+    if not all(of.is_busy for of in timed.values()):
         lines.append(SPREAD)
     if any(of.whole_memory is not None for of in resources.values()):
         lines.append(MEMORY)
@@ -62,4 +79,7 @@ def busy_note(resources: Mapping[str, Resources]) -> str:
     if not busy:
         return ""
     who = listed(busy) if len(busy) <= _MOST_NAMED else f"{len(busy)} of {len(resources)} arms"
-    return f"no turn of {who} was quiet, as other processes were at work: how fast they are here is not known"
+    return (
+        f"no turn of {who} was quiet: in each, rig's threads got less than {QUIET:.0%} of the CPU time that"
+        " they could have used, so nobody knows how fast the model is here"
+    )
