@@ -91,9 +91,14 @@ class Resources(TurnSpeeds):
         return sum(parts) if parts else None
 
     @property
+    def is_timed(self) -> bool:
+        """Whether it was timed at all, as a model is and an oracle is not."""
+        return self.at_worst.decode is not None or self.at_worst.first_token is not None
+
+    @property
     def is_busy(self) -> bool:
         """Whether it was timed, and in none of its turns without other processes at work."""
-        return not self.quiet and self.at_worst.decode is not None
+        return self.is_timed and not self.quiet
 
     def too_few(self, spread: TurnSpread | None) -> str:
         """Return why a speed is not known well enough; empty if it has an interval."""

@@ -8,7 +8,7 @@ from rig.show.table import Row
 from rig.show.texts import UNKNOWN, mebibytes, rate, seconds
 
 _MOST_NAMED = 3
-"""If more arms than this had no quiet turn, they are counted instead of named."""
+"""More arms than this are counted instead of named."""
 VALUES: Mapping[str, Callable[[Resources], float | None]] = {
     "tokens a second": lambda of: of.decode.median if of.decode else None,
     "first token after": lambda of: of.first_token.median if of.first_token else None,
@@ -54,22 +54,25 @@ def in_brackets(spread: TurnSpread | None, word: Callable[[float | None], str]) 
 
 
 def quiet_turns(of: Resources) -> str:
-    """Return how many of an arm's turns were quiet, as in `40 of 56`, or that nobody knows."""
+    """Return how many of an arm's turns were quiet, as in `40 of 56`, or that nobody knows which."""
+    if not of.is_timed:
+        return UNKNOWN
     return f"{of.quiet} of {of.turns}" if of.is_known else f"all {of.turns} count"
 
 
 def resource_notes(resources: Mapping[str, Resources]) -> list[str]:
     """Return what to know of the speeds and the memory of arms, by their names; empty if they have none."""
     lines = []
-    timed = {name: of for name, of in resources.items() if of.at_worst.decode or of.at_worst.first_token}
+    timed = {name: of for name, of in resources.items() if of.is_timed}
     if not all(of.is_busy for of in timed.values()):
         lines.append(SPREAD)
     if any(of.whole_memory is not None for of in resources.values()):
         lines.append(MEMORY)
     if busy := busy_note(timed):
         lines.append(busy)
-    if not all(of.is_known for of in timed.values()):
-        lines.append("of some arms nobody knows which turns were quiet, so all of theirs count")
+    unknown = [name for name, of in timed.items() if not of.is_known]
+    if unknown:
+        lines.append(f"nobody knows which turns of {_named(unknown, timed)} were quiet, so all of them count")
     return lines
 
 
@@ -78,8 +81,11 @@ def busy_note(resources: Mapping[str, Resources]) -> str:
     busy = [name for name, of in resources.items() if of.is_busy]
     if not busy:
         return ""
-    who = listed(busy) if len(busy) <= _MOST_NAMED else f"{len(busy)} of {len(resources)} arms"
     return (
-        f"no turn of {who} was quiet: in each, rig's threads got less than {QUIET:.0%} of the CPU time that"
-        " they could have used, so nobody knows how fast the model is here"
+        f"no turn of {_named(busy, resources)} was quiet: in each, rig's threads got less than {QUIET:.0%} of"
+        " the CPU time that they could have used, so nobody knows how fast the model is here"
     )
+
+
+def _named(names: Sequence[str], among: Mapping[str, Resources]) -> str:
+    return listed(names) if len(names) <= _MOST_NAMED else f"{len(names)} of {len(among)} arms"
