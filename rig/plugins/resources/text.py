@@ -53,6 +53,28 @@ def in_brackets(spread: TurnSpread | None, word: Callable[[float | None], str]) 
     return f"{word(spread.median)} ({lower} to {upper})"
 
 
+def spread_rows(of: Resources) -> list[tuple[str, str, str, str, str]]:
+    """Return rows of an arm's speeds: a name, the median over quiet turns, between what half of these and, in
+    95% of cases, the median lie, and how many turns that is of; with its memory as the last, if it is known.
+    """
+    rows = []
+    for name, spread, word in (
+        ("tokens a second", of.decode, rate),
+        ("first token after", of.first_token, seconds),
+    ):
+        if of.is_timed:
+            ends = (spread.lower, spread.upper, spread.low, spread.high) if spread else (None,) * 4
+            lower, upper, low, high = (word(end).removesuffix(" s") for end in ends)
+            half, interval = (
+                UNKNOWN if end == UNKNOWN else f"{begin} to {end}"
+                for begin, end in ((lower, upper), (low, high))
+            )
+            rows.append((name, word(spread.median if spread else None), half, interval, quiet_turns(of)))
+    if of.whole_memory is not None:
+        rows.append(("memory", mebibytes(of.whole_memory), "", "", ""))
+    return rows
+
+
 def quiet_turns(of: Resources) -> str:
     """Return how many of an arm's turns were quiet, as in `40 of 56`, or that nobody knows which."""
     if not of.is_timed:
