@@ -137,7 +137,7 @@ def _conditions(path: Path, tier: Tier, rows: Any) -> Iterator[Condition]:
         yield Condition(tier, metric, bounds[0], limit, key)
 
 
-class Found(NamedTuple):
+class ConditionFinding(NamedTuple):
     """What was found for a condition, in words, and in numbers where there are some: a value, and between
     what it lies. The numbers are in the units of the limit.
     """
@@ -154,7 +154,7 @@ class ConditionResult(NamedTuple):
 
     condition: Condition
     arm: str
-    found: Found
+    found: ConditionFinding
 
     @property
     def decision(self) -> Decision:
@@ -244,7 +244,9 @@ def judge(runs: Runs, addresses: Sequence[str], policy: Policy) -> GateResult:
                 found = _found(condition, arm, comparison)
             results.append(ConditionResult(condition, arm.label, found))
         for label, why in compared.left_out.items():
-            results.append(ConditionResult(condition, label, Found(Decision.CANNOT_TELL, f"left out: {why}")))
+            results.append(
+                ConditionResult(condition, label, ConditionFinding(Decision.CANNOT_TELL, f"left out: {why}"))
+            )
     return GateResult(policy, compared, tuple(results))
 
 
@@ -267,14 +269,14 @@ def _check(condition: Condition, path: Path, comparison: Comparison, *, alone: b
         )
 
 
-def _found(condition: Condition, arm: ArmResult, comparison: Comparison) -> Found:
+def _found(condition: Condition, arm: ArmResult, comparison: Comparison) -> ConditionFinding:
     rates = {metric.name: metric for metric in comparison.metrics}
     if condition.metric not in rates:
         return _measured(condition, arm, comparison.baseline)
     if condition.bound == "max_loss":
         verdict = next(pair.verdict for pair in comparison.pairs if pair.arm == arm.label)
         limit = condition.limit / comparison.metric.scale
-        found = Found(verdict.decision(limit), verdict.text)
+        found = ConditionFinding(verdict.decision(limit), verdict.text)
         doubts = list(_doubts(comparison, [arm, comparison.baseline]))
         share, cut = _cut_short(comparison.baseline)
         is_of_success = comparison.declaration.is_of_success(comparison.metric)
@@ -314,7 +316,7 @@ def _cut_short(baseline: ArmResult) -> tuple[float, list[str]]:
     return share, [f"the machine or a limit cut the baseline short ({kinds}) {where}"]
 
 
-def _rate(condition: Condition, arm: ArmResult, comparison: Comparison, metric: Metric) -> Found:
+def _rate(condition: Condition, arm: ArmResult, comparison: Comparison, metric: Metric) -> ConditionFinding:
     """Decide by a rate's interval, whichever way unclear texts are decided."""
     ends = [arm.rates[metric.name]]
     if metric.bounds(arm.counts):
@@ -327,23 +329,25 @@ def _rate(condition: Condition, arm: ArmResult, comparison: Comparison, metric: 
     bounds = [bound for end in ends for bound in (end.low, end.high)]
     numbers = [metric.scale * bound for bound in bounds if bound is not None]
     if len(numbers) < len(bounds):
-        return Found(Decision.CANNOT_TELL, f"{text}: there is no interval")
+        return ConditionFinding(Decision.CANNOT_TELL, f"{text}: there is no interval")
     low, high, value = min(numbers), max(numbers), ends[0].value
     printed = None if value is None or len(ends) > 1 else metric.scale * value
-    return Found(_bounded(condition, low, high), text, printed, low, high)
+    return ConditionFinding(_bounded(condition, low, high), text, printed, low, high)
 
 
-def _speed(condition: Condition, arm: Resources, baseline: Resources) -> Found:
+def _speed(condition: Condition, arm: Resources, baseline: Resources) -> ConditionFinding:
     """Decide by the interval of the median over quiet turns, or of its ratio to the baseline's."""
     read = SPEEDS[condition.metric]
     if read(arm.at_worst) is None:
-        return Found(Decision.CANNOT_TELL, f"{condition.metric} was not measured")
+        return ConditionFinding(Decision.CANNOT_TELL, f"{condition.metric} was not measured")
     if condition.bound.endswith("_ratio"):
         return _ratio(condition, arm, baseline)
     quiet = read(arm)
     found = _median(condition, quiet)
     if found is None or quiet is None:
-        found = Found(Decision.CANNOT_TELL, f"its {condition.metric} is not known: {arm.too_few(quiet)}")
+        found = ConditionFinding(
+            Decision.CANNOT_TELL, f"its {condition.metric} is not known: {arm.too_few(quiet)}"
+        )
     elif arm.is_known:
         found = found._replace(text=f"{found.text}, the median of {quiet.count} quiet turns")
     else:
@@ -358,7 +362,7 @@ def _speed(condition: Condition, arm: Resources, baseline: Resources) -> Found:
     return found
 
 
-def _ratio(condition: Condition, arm: Resources, baseline: Resources) -> Found:
+def _ratio(condition: Condition, arm: Resources, baseline: Resources) -> ConditionFinding:
     """Decide by the ratio of two medians: the lowest is the arm's low end by the baseline's high one."""
     read = SPEEDS[condition.metric]
     own, other = read(arm), read(baseline)
@@ -366,18 +370,18 @@ def _ratio(condition: Condition, arm: Resources, baseline: Resources) -> Found:
         sides = ("its", arm), ("the baseline's", baseline)
         few = ((whose, of.too_few(read(of))) for whose, of in sides)
         why = (f"{whose} {condition.metric} is not known: {reason}" for whose, reason in few if reason)
-        return Found(Decision.CANNOT_TELL, "; ".join(why))
+        return ConditionFinding(Decision.CANNOT_TELL, "; ".join(why))
     value, low, high = own.median / other.median, own.low / other.high, own.high / other.low
     text = " against ".join(map(_spread, (own, other)))
     text += f", {value:.2f} ({low:.2f} to {high:.2f}) times as much in quiet turns"
-    return Found(_bounded(condition, low, high), text, value, low, high)
+    return ConditionFinding(_bounded(condition, low, high), text, value, low, high)
 
 
-def _median(condition: Condition, of: TurnSpread | None) -> Found | None:
+def _median(condition: Condition, of: TurnSpread | None) -> ConditionFinding | None:
     """Decide by the interval of a median; None if it has none."""
     if of is None or of.low is None or of.high is None:
         return None
-    return Found(_bounded(condition, of.low, of.high), _spread(of), of.median, of.low, of.high)
+    return ConditionFinding(_bounded(condition, of.low, of.high), _spread(of), of.median, of.low, of.high)
 
 
 def _spread(of: TurnSpread) -> str:
@@ -388,20 +392,20 @@ def _number(number: float) -> str:
     return f"{number:,.0f}" if number >= 1000 else f"{number:,.3g}"
 
 
-def _measured(condition: Condition, arm: ArmResult, baseline: ArmResult) -> Found:
+def _measured(condition: Condition, arm: ArmResult, baseline: ArmResult) -> ConditionFinding:
     """Decide by what was measured once, unless other processes were busy meanwhile."""
     sides = [arm, baseline] if condition.bound.endswith("_ratio") else [arm]
     values = [MEASUREMENTS[condition.metric](side) for side in sides]
     if any(value is None or (value == 0 and len(sides) > 1) for value in values):
-        return Found(Decision.CANNOT_TELL, f"{condition.metric} was not measured")
+        return ConditionFinding(Decision.CANNOT_TELL, f"{condition.metric} was not measured")
     numbers = [float(value) for value in values if value is not None]
     text = " against ".join(map(_number, numbers))
     value = numbers[0] / numbers[1] if len(numbers) > 1 else numbers[0]
     text += f", {value:.2f} times as much" if len(numbers) > 1 else ""
     busy = contention_notes((side.label, side.speed, side.fingerprint) for side in sides)
     if busy and condition.metric not in _SIZES:
-        return Found(Decision.CANNOT_TELL, f"{text}; {busy[0]}", value)
-    return Found(_bounded(condition, value, value), text, value)
+        return ConditionFinding(Decision.CANNOT_TELL, f"{text}; {busy[0]}", value)
+    return ConditionFinding(_bounded(condition, value, value), text, value)
 
 
 def _bounded(condition: Condition, low: float, high: float) -> Decision:
