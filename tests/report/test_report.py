@@ -169,7 +169,7 @@ def test_only_speeds_of_quiet_turns_are_drawn(timed: Material) -> None:
     busy = replace(timed.resources[2])
     told = page(replace(timed, resources=(busy, timed.resources[1], busy)))
     assert title not in told
-    assert "Speed is plotted where it is known: no turn of A and C was quiet" in told
+    assert "Speed is plotted only of arms with quiet turns." in told
 
 
 def test_of_an_arm_that_was_not_timed_no_speed_is_explained(material: Material) -> None:

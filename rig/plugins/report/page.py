@@ -127,7 +127,7 @@ def _fixed(material: Material) -> dict[str, Any]:
         ),
         "unplotted": [
             *(f"Energy is not plotted: {line}." for line in busy if has_energy),
-            *(f"Speed is plotted where it is known: {line}." for line in [busy_note(taken)] if line),
+            *(["Speed is plotted only of arms with quiet turns."] if busy_note(taken) else []),
         ],
         "kinds": _drawn(plots.kinds(comparison, letters, of) for of in ("errors", "faults")),
         "threshold_plot": Markup(plots.threshold_plot()) if is_calibrated else None,
