@@ -56,7 +56,7 @@ def contention_notes(arms: Iterable[Timed]) -> list[str]:
     whose = "its" if len(short) == 1 else "their"
     return [
         f"{who} of the CPU time that {whose} threads could have used: other processes were at work, or the"
-        f" machine waited; {whose} speeds and times cannot be compared"
+        f" machine waited; the means of {whose} speeds and times cannot be compared"
     ]
 
 

@@ -18,6 +18,7 @@ from rig.core.errors import RigError
 from rig.plugins.llama.files.registry import load_registry
 from rig.plugins.report.card_check import COMPUTED, DIGEST, change_fault, digest_of, read_card, sums_fault
 from rig.plugins.report.model_card import as_html, as_markdown
+from rig.store.connect import writing
 
 Rig = Callable[..., Any]
 N = 12
@@ -93,6 +94,50 @@ def test_a_card_of_an_older_rig_says_no_decision(card: Path) -> None:
     del read["recommendation"]
     assert "Of the files" not in as_html(read) + as_markdown(read)
     assert sums_fault(read) is None
+
+
+def test_speed_in_quiet_turns_and_memory_are_in_every_form(rig: Rig, store: Path, tmp_path: Path) -> None:
+    with writing(store) as database:
+        fingerprint = "json_set(fingerprint, '$.\"model.n_threads\"', 2)"
+        database.execute(f"UPDATE arms SET fingerprint = {fingerprint}, peak_memory = 3 << 30")
+        database.execute(
+            "UPDATE predictions SET completion_tokens = 40, decode_s = 40 / (20 * (1 + 0.01 * (turn % 10))),"
+            " prefill_s = 0.1, mask_s = 0, first_token_s = 0.2"
+        )
+        # Every third turn was slowed down by others.
+        share = "iif(id % 3 = 0, 0.5, 1)"
+        database.execute(
+            f"UPDATE turns SET tools_s = 0, scoring_s = 0, cpu_s = 2 * {share} *"
+            " (SELECT sum(prefill_s + decode_s) FROM predictions WHERE predictions.turn = turns.id)"
+        )
+    path = tmp_path / "timed.json"
+    assert rig("card", "latest/q2", "-o", path).code == 0
+    of = json.loads(path.read_text())["resources"]
+    assert (of["turns"], of["quiet"], of["memory"]) == (24, 16, 3 << 30)
+    assert 20 <= of["decode"]["low"] < of["decode"]["median"] < of["decode"]["high"] < 22
+    told = rig("card", "latest/q2", "--format", "md").out
+    assert re.search(r"\| tokens a second +\| +2\d \| +2\d to 2\d \| +2\d to 2\d \| +16 of 24 \|", told)
+    assert re.search(r"\| first token after +\| +0.20 s \| +0.20 to 0.20 \| +0.20 to 0.20 \| +16 of 24", told)
+    assert re.search(r"\| memory +\| +3,072 MiB \|", told)
+    page = rig("card", "latest/q2", "--format", "html").out
+    for text in (told, page):
+        assert "Measured on the machine of the run. Speeds are medians over quiet turns" in text
+        assert "Memory is that of weights, KV cache and compute buffers." in text
+        assert "tokens/s written" not in text
+    done = rig("card", "verify", path)
+    assert done.code == 0
+    assert "errors, notes, speed, memory, settings" in done.out
+    moved = changed(path, lambda read: read["resources"]["decode"].update(median=99.0))
+    assert "WRONG  content: something was changed" in rig("card", "verify", moved).out
+
+
+def test_a_card_of_a_busy_machine_has_no_speed_and_says_why(rig: Rig, store: Path) -> None:
+    with writing(store) as database:
+        database.execute("UPDATE arms SET fingerprint = json_set(fingerprint, '$.\"model.n_threads\"', 2)")
+        database.execute("UPDATE turns SET cpu_s = 0.001")
+    told = rig("card", "latest/q2", "--format", "md").out
+    assert re.search(r"\| tokens a second +\| +- \| +- \| +- \| +0 of 24 \|", told)
+    assert "No turn of this file was quiet: in each, rig's threads got less than 90%" in told
 
 
 def test_the_same_store_gives_the_same_bytes_in_every_form(rig: Rig, store: Path, tmp_path: Path) -> None:
@@ -445,7 +490,7 @@ def test_every_missing_or_odd_part_is_one_line(rig: Rig, card: Path) -> None:
 
     checked = 0
     for path in places(whole):
-        if path[0] in ("settings", "verdict", "limits", "notes", "speed") and len(path) > 1:
+        if path[0] in ("settings", "verdict", "limits", "notes", "resources") and len(path) > 1:
             continue  # verifying does not look at them
         for value in (None, [None], {"x": {}}, "x", 1e999):
             odd = deepcopy(whole)

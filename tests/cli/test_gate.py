@@ -1,5 +1,6 @@
 """`rig gate`: what passes, what is worse, what nobody can tell, and policies that cannot be used."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -20,7 +21,8 @@ from rig.compare.compare import compare
 from rig.core.errors import ErrorKind
 from rig.core.models import Prediction, Request
 from rig.methods.scripted import Oracle, Scripted, failed
-from rig.plugins.exports.gate import MEASUREMENTS, Policy, judge
+from rig.plugins.exports.gate import MEASUREMENTS, SPEEDS, Policy, judge
+from rig.plugins.resources.measured import resources_in
 from rig.store import Runs
 from rig.store.connect import writing
 
@@ -124,16 +126,80 @@ def test_a_rate_is_judged_by_its_interval(
     assert found.code == {"passes": 0, "cannot tell": 3, "worse": 1}[decision]
 
 
-def test_speed_of_a_busy_machine_says_nothing(
-    tmp_path: Path, rig: Rig, policy: Callable[[str], Path]
+def timed(path: Path, arm: str, rate: float, quiet: float = 1.0) -> None:
+    """Give each turn of an arm a decode rate about this, and the share of two threads' time that is quiet."""
+    with writing(path) as database:
+        told, number = database.execute("SELECT fingerprint, id FROM arms WHERE name = ?", [arm]).fetchone()
+        fingerprint = json.dumps({**json.loads(told), "model.n_threads": 2, "model.n_gpu_layers": 0})
+        database.execute("UPDATE arms SET fingerprint = ? WHERE id = ?", [fingerprint, number])
+        database.execute(
+            "UPDATE predictions SET completion_tokens = 40, decode_s = 40 / (? * (1 + 0.01 * (turn % 10))),"
+            " prefill_s = 0.1, mask_s = 0, first_token_s = 0.2"
+            " WHERE turn IN (SELECT id FROM turns WHERE arm = ?)",
+            [rate, number],
+        )
+        database.execute(
+            "UPDATE turns SET tools_s = 0, scoring_s = 0, cpu_s = ? * (SELECT 2 * sum(prefill_s + decode_s)"
+            " FROM predictions WHERE predictions.turn = turns.id) WHERE arm = ?",
+            [quiet, number],
+        )
+
+
+@pytest.mark.parametrize(
+    ("bound", "limit", "decision"),
+    [
+        *(("min", 19, "passes"), ("min", 20.8, "cannot tell"), ("min", 25, "worse")),
+        *(("max", 25, "passes"), ("max", 20.8, "cannot tell"), ("max", 19, "worse")),
+        *(("min_ratio", 0.4, "passes"), ("min_ratio", 0.5, "cannot tell"), ("min_ratio", 0.6, "worse")),
+    ],
+)
+def test_a_speed_is_judged_by_the_interval_of_its_median_over_quiet_turns(
+    rig: Rig,
+    store: Path,
+    policy: Callable[[str], Path],
+    tmp_path: Path,
+    bound: str,
+    limit: float,
+    decision: str,
 ) -> None:
-    """The scripted models report 0.3 s a step in the engine, and use next to no CPU time in it."""
-    path = tmp_path / "runs.sqlite"
-    play(path, model(4, fingerprint={"n_threads": 8}), number=4, names=("busy",))
-    found = rig("gate", policy(required("decode_rate", "min", 1)), "latest", "--runs", path, "--json")
-    assert (found.code, found.json["conditions"][0]["decision"]) == (3, "cannot tell")
-    assert "other processes were at work" in found.json["conditions"][0]["text"]
-    assert rig("gate", policy(required("file_bytes", "max", 1)), "latest", "--runs", path).code == 3
+    timed(store, "f16", 40)
+    timed(store, "q2", 20)
+    file = policy(required("decode_rate", bound, limit))
+    done = rig("gate", file, "latest/f16", "latest/q2", "--json", "--junit", tmp_path / "gate.xml")
+    (found,) = done.json["conditions"]
+    assert found["decision"] == decision, found
+    middle = 0.5 if bound == "min_ratio" else 20.9
+    assert found["low"] <= found["value"] <= found["high"]
+    assert found["value"] == pytest.approx(middle, rel=0.03)
+    assert found["high"] < 1.15 * found["low"]
+    assert re.search(r"^20\.\d \(20\.\d to 21\.\d\)", found["text"])
+    assert found["text"] in (tmp_path / "gate.xml").read_text()
+
+
+def test_speed_of_a_busy_machine_is_known_only_where_it_is_fast_enough(
+    rig: Rig, store: Path, policy: Callable[[str], Path]
+) -> None:
+    """Other processes can only have made it slower."""
+    timed(store, "f16", 20, quiet=0.5)
+    timed(store, "q2", 20, quiet=0.5)
+    for bound, limit, decision, text in (
+        ("min", 15, "passes", "which other processes can only have slowed down"),
+        ("min", 30, "cannot tell", f"its decode_rate is not known: none of its {2 * N} turns was quiet"),
+        ("max", 30, "cannot tell", "none of its"),
+    ):
+        done = rig("gate", policy(required("decode_rate", bound, limit)), "latest/q2", "--json")
+        (found,) = done.json["conditions"]
+        assert found["decision"] == decision
+        assert text in found["text"]
+        assert (found["value"] is None) == (decision == "cannot tell")
+    against = rig(
+        "gate", policy(required("decode_rate", "max_ratio", 9)), "latest/q2", "latest/f16", "--json"
+    )
+    assert "the baseline's decode_rate is not known: none of" in against.json["conditions"][0]["text"]
+    whole = rig("gate", policy(required("wall_s", "min", 1e6)), "latest/q2", "--json")
+    assert (whole.code, whole.json["conditions"][0]["decision"]) == (3, "cannot tell")
+    assert "other processes were at work" in whole.json["conditions"][0]["text"]
+    assert rig("gate", policy(required("file_bytes", "max", 1)), "latest/q2").code == 1
 
 
 def test_a_run_that_is_not_finished_does_not_pass(
@@ -302,11 +368,14 @@ def test_the_workflow_of_the_page_is_red_green_or_yellow(
 
 
 def test_every_measurement_is_read_from_what_is_stored(store: Path, policy: Callable[[str], Path]) -> None:
-    text = "".join(required(name, "min", 0) for name in MEASUREMENTS)
+    timed(store, "f16", 40)
+    text = "".join(required(name, "min", 0) for name in (*SPEEDS, *MEASUREMENTS))
     with Runs.open(store) as runs:
         judged = judge(runs, ["latest/f16"], Policy.read(policy(text)))
         (arm,) = compare(runs, ["latest/f16"], ComparisonOptions(one_will_do=True)).arms
+        resources = resources_in(runs, [arm])[arm.label]
     known = {name for name, read in MEASUREMENTS.items() if read(arm) is not None}
+    known |= {name for name, speed in SPEEDS.items() if speed(resources) is not None}
     assert {"decode_rate", "turn_s", "wall_s", "file_bytes"} <= known
     for result in judged.results:
         assert ("was not measured" in result.text) == (result.condition.metric not in known)

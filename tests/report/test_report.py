@@ -26,6 +26,7 @@ from rig.methods.scripted import Scripted, called, replied
 from rig.plugins.groups.groups import groups_of
 from rig.plugins.report.page import page
 from rig.plugins.report.render import FORMATS, Material, gather, render
+from rig.plugins.resources.measured import TurnSpeeds, TurnSpread
 from rig.plugins.statistics.rows import heading
 from rig.show.compare import notes
 from rig.store import Runs
@@ -107,7 +108,7 @@ def test_above_all_stand_the_decision_and_a_row_for_each_arm(store: Path) -> Non
         r"<tr( class=ships)?><th scope=row><span class=k>(\w)</span> <span class=long>(\w+)", top
     )
     assert rows == [("", "A", "f16"), ("", "B", "q4"), (" class=ships", "C", "again")]
-    assert "class=bad><span>" in top
+    assert 'class="said bad"><span>' in top
     assert 'style="--w:' in top
 
 
@@ -117,15 +118,68 @@ def test_what_was_done_wrongly_has_a_colour_of_its_own(material: Material) -> No
     assert "an unexpected action was carried out" in text
 
 
-def test_speeds_that_cannot_be_compared_are_not_drawn(material: Material) -> None:
-    slow = replace(material.comparison.arms[0].speed, cpu_s=0.1, wall_s=10.0)
-    arms = tuple(
-        replace(arm, speed=slow, fingerprint={**arm.fingerprint, "model.n_threads": 2})
-        for arm in material.comparison.arms
+def spread(median: float, count: int = 20) -> TurnSpread:
+    return TurnSpread(count, median, 0.9 * median, 1.2 * median, 0.95 * median, 1.1 * median)
+
+
+@pytest.fixture
+def timed(material: Material) -> Material:
+    """The arms with speeds of quiet turns; the last one had none."""
+    of = material.resources[0]
+    quiet = replace(
+        of, decode=spread(20.0), first_token=spread(0.5), turns=30, quiet=20, is_known=True, memory=3 << 30
     )
-    titles = page(replace(material, comparison=replace(material.comparison, arms=arms)))
-    assert "cannot be compared" in titles
-    assert "success against tokens generated per second" not in titles
+    taken = (
+        quiet,
+        replace(quiet, decode=spread(40.0), device_memory=1 << 30),
+        replace(quiet, decode=None, first_token=None, quiet=0),
+    )
+    return replace(material, resources=taken)
+
+
+def test_speed_of_quiet_turns_and_memory_are_beside_the_verdicts(timed: Material) -> None:
+    top = page(timed).partition("<nav>")[0]
+    heads = re.findall("<th scope=col[^>]*>([^<\n]+)", top)
+    assert heads[-4:] == ["verdict", "tokens a second", "first token after", "memory"]
+    rows = [re.sub("<[^>]+>", "", row).split("\n")[0] for row in top.split("<tr")[2:]]
+    assert rows[0].endswith("20 (18 to 24)0.50 s (0.45 to 0.60)3,072 MiB")
+    assert rows[1].endswith("40 (36 to 48)0.50 s (0.45 to 0.60)4,096 MiB")
+    assert rows[2].endswith("--3,072 MiB")
+    assert 'data-v="40.0"' in top
+    assert "Speeds are medians over quiet turns, those in which rig&#39;s threads got at least 90%" in top
+    assert "Memory is that of weights, KV cache and compute buffers." in top
+    assert "No turn of C was quiet: in each, rig&#39;s threads got less than 90%" in top
+
+
+def test_markdown_and_json_have_them_as_well(timed: Material) -> None:
+    told = render(timed, "md")
+    (row,) = re.findall(r"\| tokens a second .*", told)
+    assert [cell.strip() for cell in row.split("|")[2:5]] == ["20 (18 to 24)", "40 (36 to 48)", "-"]
+    assert re.search(r"\| quiet turns +\| +20 of 30 \| +20 of 30 \| +0 of 30 \|", told)
+    assert "decode tok/s" not in told
+    assert told.index("## Verdicts") < told.index("## Speed and memory") < told.index("## Quality")
+    first, _, last = (arm["resources"] for arm in json.loads(render(timed, "json"))["arms"])
+    assert (first["decode"]["median"], first["decode"]["low"], first["quiet"]) == (20, 19, 20)
+    assert (last["decode"], last["memory"]) == (None, 3 << 30)
+
+
+def test_only_speeds_of_quiet_turns_are_drawn(timed: Material) -> None:
+    title = "success against tokens generated per second"
+    assert title in page(timed)
+    busy = replace(timed.resources[2])
+    told = page(replace(timed, resources=(busy, timed.resources[1], busy)))
+    assert title not in told
+    assert "Speed is plotted only of arms with quiet turns." in told
+
+
+def test_of_an_arm_that_was_not_timed_no_speed_is_explained(material: Material) -> None:
+    none = TurnSpeeds(None, None, None, None)
+    taken = [
+        replace(of, decode=None, first_token=None, at_worst=none, memory=None) for of in material.resources
+    ]
+    text = page(replace(material, resources=taken))
+    assert "quiet" not in text
+    assert "tokens a second" not in text
 
 
 @pytest.mark.slow

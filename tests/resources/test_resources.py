@@ -4,6 +4,7 @@ import json
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,47 +15,57 @@ import stored_runs
 from rig.core.calls import Call
 from rig.core.errors import RigError
 from rig.core.events import Speed
-from rig.core.models import Prediction, Usage
-from rig.core.tasks import PlayedTurn, Step
 from rig.plugins.resources.decision import Demands
-from rig.plugins.resources.measured import TurnSpread, resources_of
+from rig.plugins.resources.measured import TimedTurn, TurnSpread, resources_of
 from rig.plugins.tooltalk.conversations import parse_conversation
 
 Rig = Callable[..., Any]
 FINGERPRINT = {"model.n_threads": 2, "model.n_gpu_layers": 0, "model.n_seq": 1, "model.file_bytes": 1000}
 
 
-def turn(rate: float, share: float = 1.0, tokens: int = 20, first: float = 0.5) -> PlayedTurn:
+def turn(rate: float, share: float = 1.0, tokens: int = 20, first: float = 0.5) -> TimedTurn:
     """A turn that generated tokens at this rate, with this share of the CPU time of two threads."""
     decode_s = tokens / rate
-    usage = Usage(
-        prompt_tokens=50, completion_tokens=tokens, prefill_s=0.4, decode_s=decode_s, first_token_s=first
-    )
-    step = Step(Prediction(raw="x", reply="x", usage=usage))
-    return PlayedTurn(1, (step,), wall_s=decode_s + 0.4, cpu_s=share * 2 * (decode_s + 0.4))
+    own = Speed(prompt_tokens=50, completion_tokens=tokens, prefill_s=0.4, decode_s=decode_s)
+    whole = replace(own, wall_s=decode_s + 0.4, cpu_s=share * 2 * (decode_s + 0.4))
+    return TimedTurn(whole, own, first)
 
 
 def test_only_quiet_turns_count() -> None:
     turns = [*(turn(20 + n) for n in range(10)), *(turn(5, share=0.5) for _ in range(10))]
     speed = Speed(prefill_s=8.0, decode_s=20.0, cpu_s=50.0, peak_memory=700, peak_device_memory=300)
-    found = resources_of(turns, speed, FINGERPRINT, "assistant")
+    found = resources_of(turns, speed, FINGERPRINT)
     assert (found.turns, found.quiet, found.is_known, found.whole_memory) == (20, 10, True, 1000)
     assert found.decode is not None
-    assert found.at_worst is not None
+    assert found.at_worst.decode is not None
     assert found.decode.median == pytest.approx(24.5)
     assert (found.decode.lower, found.decode.upper) == (pytest.approx(22.25), pytest.approx(26.75))
-    assert found.at_worst.median < 21
+    assert found.at_worst.decode.median < 21
     assert found.first_token is not None
     assert found.first_token.median == 0.5
 
 
-def test_turns_of_several_at_once_and_of_gpus_all_count() -> None:
+def test_all_turns_of_a_gpu_count_and_of_several_at_once_those_of_a_quiet_arm() -> None:
     turns = [turn(20, share=0.5)] * 6
-    speed = Speed(prefill_s=2.0, decode_s=6.0, cpu_s=8.0)
-    for changes in ({"model.n_seq": 4}, {"model.n_gpu_layers": 20}):
-        found = resources_of(turns, speed, {**FINGERPRINT, **changes}, "assistant")
-        assert found.quiet == 6
-    assert not found.is_known
+    busy = Speed(prefill_s=2.0, decode_s=6.0, cpu_s=8.0)
+    on_gpu = resources_of(turns, busy, {**FINGERPRINT, "model.n_gpu_layers": 20})
+    assert (on_gpu.quiet, on_gpu.is_known) == (6, False)
+    for cpu_s, quiet in ((8.0, 0), (15.0, 6)):
+        at_once = resources_of(turns, replace(busy, cpu_s=cpu_s), {**FINGERPRINT, "model.n_seq": 4})
+        assert (at_once.quiet, at_once.is_known) == (quiet, True)
+        assert at_once.is_busy == (not quiet)
+
+
+def test_it_says_why_a_speed_is_not_known() -> None:
+    speed = Speed(prefill_s=8.0, decode_s=20.0, cpu_s=50.0)
+    for turns, why in (
+        ([turn(20, share=0.5)] * 9, "none of its 9 turns was quiet"),
+        ([turn(20)] * 3 + [turn(20, tokens=2)] * 6, "only 3 of its 9 turns tell it, 6 are needed"),
+        ([turn(20, tokens=2)] * 9, "only 0 of its 9 turns tell it, 6 are needed"),
+        ([turn(20)] * 6, ""),
+    ):
+        found = resources_of(turns, speed, FINGERPRINT)
+        assert found.too_few(found.decode) == why
 
 
 def test_a_median_has_an_interval_from_six_values_on() -> None:

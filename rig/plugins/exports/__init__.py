@@ -19,6 +19,7 @@ REQUIRES = (
     "papers",
     "report",
     "rescore",
+    "resources",
 )
 
 if TYPE_CHECKING:

@@ -1,7 +1,8 @@
 """A gate: whether arms may go on, by a policy of conditions on verdicts, rates, speed, memory and size.
 
 A policy is a TOML file (docs/how-to/ci.md). A loss is judged by the verdicts of `rig compare`, a rate by its
-interval over conversations, and what was measured once by that number.
+interval over conversations, a speed by that of its median over quiet turns, and what was measured once by
+that number.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,6 +19,7 @@ from rig.core.calls import JsonObject
 from rig.core.errors import MACHINE, ErrorKind, RigError, counted, meant
 from rig.core.files import read_toml
 from rig.core.metrics import UNPLAYED, Metric, if_right
+from rig.plugins.resources.measured import Resources, TurnSpeeds, TurnSpread, resources_in
 from rig.show.summary import contention_notes
 from rig.show.texts import with_interval
 from rig.stats import estimates
@@ -42,11 +44,14 @@ Bound: TypeAlias = Literal["max_loss", "min", "max", "min_ratio", "max_ratio"]
 BOUNDS: tuple[Bound, ...] = get_args(Bound)
 
 
+SPEEDS: Mapping[str, Callable[[TurnSpeeds], TurnSpread | None]] = {
+    "prefill_rate": lambda of: of.prefill,
+    "decode_rate": lambda of: of.decode,
+    "first_token": lambda of: of.first_token,
+    "turn_s": lambda of: of.turn,
+}
+"""Names that conditions can have besides the rates of a run: speeds in tokens per second, and seconds."""
 MEASUREMENTS: Mapping[str, Callable[[ArmResult], float | None]] = {
-    "prefill_rate": lambda arm: arm.speed.prefill_rate,
-    "decode_rate": lambda arm: arm.speed.decode_rate,
-    "first_token": lambda arm: arm.speed.first_token,
-    "turn_s": lambda arm: arm.turn_times.mean_s,
     "wall_s": lambda arm: arm.speed.wall_s,
     "load_s": lambda arm: arm.load_s,
     "energy_j": lambda arm: arm.speed.energy_j,
@@ -54,7 +59,7 @@ MEASUREMENTS: Mapping[str, Callable[[ArmResult], float | None]] = {
     "peak_device_memory": lambda arm: arm.speed.peak_device_memory,
     "file_bytes": lambda arm: arm.fingerprint.get("model.file_bytes"),
 }
-"""Names that conditions can have besides the rates of a run: tokens per second, seconds, joules and bytes."""
+"""Those of what was measured once: seconds, joules and bytes."""
 _SIZES = ("peak_memory", "peak_device_memory", "file_bytes")
 """The measurements that other processes cannot make larger."""
 
@@ -132,13 +137,34 @@ def _conditions(path: Path, tier: Tier, rows: Any) -> Iterator[Condition]:
         yield Condition(tier, metric, bounds[0], limit, key)
 
 
+class ConditionFinding(NamedTuple):
+    """What was found for a condition, in words, and in numbers where there are some: a value, and between
+    what it lies. The numbers are in the units of the limit.
+    """
+
+    decision: Decision
+    text: str
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
 class ConditionResult(NamedTuple):
-    """The decision on a condition for one arm, with the reason in words."""
+    """The decision on a condition for one arm, with the reason in words and numbers."""
 
     condition: Condition
     arm: str
-    decision: Decision
-    text: str
+    found: ConditionFinding
+
+    @property
+    def decision(self) -> Decision:
+        """Whether the condition holds."""
+        return self.found.decision
+
+    @property
+    def text(self) -> str:
+        """The reason in words."""
+        return self.found.text
 
     @property
     def counts(self) -> bool:
@@ -151,7 +177,7 @@ class ConditionResult(NamedTuple):
         """Return the result by name."""
         condition = self.condition
         about = {"tier": condition.tier, "metric": condition.metric, condition.bound: condition.limit}
-        return {**about, "arm": self.arm, "decision": word(self.decision), "text": self.text}
+        return {**about, "arm": self.arm, **self.found._asdict(), "decision": word(self.decision)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +227,8 @@ def judge(runs: Runs, addresses: Sequence[str], policy: Policy) -> GateResult:
     if first.label in compared.left_out:
         raise RigError(f"the baseline {first.label} is left out: {compared.left_out[first.label]}")
     comparisons = {compared.metric.name: compared}
+    is_timed = any(condition.metric in SPEEDS for condition in policy.conditions)
+    resources = resources_in(runs, compared.arms) if is_timed else {}
     results: list[ConditionResult] = []
     for condition in policy.conditions:
         _check(condition, policy.path, compared, alone=len(chosen) == 1)
@@ -209,9 +237,16 @@ def judge(runs: Runs, addresses: Sequence[str], policy: Policy) -> GateResult:
             comparisons[condition.metric] = compare_chosen(runs, chosen, other)
         comparison = comparisons.get(condition.metric, compared)
         judged = comparison.arms[1:] or ([] if compared.left_out else comparison.arms)
-        results += (_result(condition, arm, comparison) for arm in judged)
+        for arm in judged:
+            if condition.metric in SPEEDS:
+                found = _speed(condition, resources[arm.label], resources[comparison.baseline.label])
+            else:
+                found = _found(condition, arm, comparison)
+            results.append(ConditionResult(condition, arm.label, found))
         for label, why in compared.left_out.items():
-            results.append(ConditionResult(condition, label, Decision.CANNOT_TELL, f"left out: {why}"))
+            results.append(
+                ConditionResult(condition, label, ConditionFinding(Decision.CANNOT_TELL, f"left out: {why}"))
+            )
     return GateResult(policy, compared, tuple(results))
 
 
@@ -219,8 +254,9 @@ def _check(condition: Condition, path: Path, comparison: Comparison, *, alone: b
     """Raise RigError if these arms cannot be judged by a condition."""
     rates = [metric.name for metric in comparison.metrics]
     name, key = condition.metric, condition.key
-    if name not in rates and name not in MEASUREMENTS:
-        near = meant(name, [*rates, *MEASUREMENTS])
+    names = [*rates, *SPEEDS, *MEASUREMENTS]
+    if name not in names:
+        near = meant(name, names)
         raise RigError(f"{path}: {key}.metric: these runs have no metric {name!r}{near}")
     bounds = ["min", "max", *(["max_loss"] if name in rates else ["min_ratio", "max_ratio"])]
     if condition.bound not in bounds:
@@ -233,15 +269,14 @@ def _check(condition: Condition, path: Path, comparison: Comparison, *, alone: b
         )
 
 
-def _result(condition: Condition, arm: ArmResult, comparison: Comparison) -> ConditionResult:
+def _found(condition: Condition, arm: ArmResult, comparison: Comparison) -> ConditionFinding:
     rates = {metric.name: metric for metric in comparison.metrics}
     if condition.metric not in rates:
-        decision, text = _measured(condition, arm, comparison.baseline)
-        return ConditionResult(condition, arm.label, decision, text)
+        return _measured(condition, arm, comparison.baseline)
     if condition.bound == "max_loss":
         verdict = next(pair.verdict for pair in comparison.pairs if pair.arm == arm.label)
         limit = condition.limit / comparison.metric.scale
-        decision, text = verdict.decision(limit), verdict.text
+        found = ConditionFinding(verdict.decision(limit), verdict.text)
         doubts = list(_doubts(comparison, [arm, comparison.baseline]))
         share, cut = _cut_short(comparison.baseline)
         is_of_success = comparison.declaration.is_of_success(comparison.metric)
@@ -249,11 +284,11 @@ def _result(condition: Condition, arm: ArmResult, comparison: Comparison) -> Con
             doubts += cut
     else:
         metric = metric_named(comparison.declaration, condition.metric)
-        decision, text = _rate(condition, arm, comparison, metric)
+        found = _rate(condition, arm, comparison, metric)
         doubts = list(_doubts(comparison, [arm]))
-    if not comparison.declaration.decides or (decision is Decision.PASSES and doubts):
-        decision = Decision.CANNOT_TELL
-    return ConditionResult(condition, arm.label, decision, "; ".join((text, *doubts)))
+    if not comparison.declaration.decides or (found.decision is Decision.PASSES and doubts):
+        found = found._replace(decision=Decision.CANNOT_TELL)
+    return found._replace(text="; ".join((found.text, *doubts)))
 
 
 def _doubts(comparison: Comparison, sides: Sequence[ArmResult]) -> Iterator[str]:
@@ -281,9 +316,7 @@ def _cut_short(baseline: ArmResult) -> tuple[float, list[str]]:
     return share, [f"the machine or a limit cut the baseline short ({kinds}) {where}"]
 
 
-def _rate(
-    condition: Condition, arm: ArmResult, comparison: Comparison, metric: Metric
-) -> tuple[Decision, str]:
+def _rate(condition: Condition, arm: ArmResult, comparison: Comparison, metric: Metric) -> ConditionFinding:
     """Decide by a rate's interval, whichever way unclear texts are decided."""
     ends = [arm.rates[metric.name]]
     if metric.bounds(arm.counts):
@@ -296,24 +329,83 @@ def _rate(
     bounds = [bound for end in ends for bound in (end.low, end.high)]
     numbers = [metric.scale * bound for bound in bounds if bound is not None]
     if len(numbers) < len(bounds):
-        return Decision.CANNOT_TELL, f"{text}: there is no interval"
-    return _bounded(condition, min(numbers), max(numbers)), text
+        return ConditionFinding(Decision.CANNOT_TELL, f"{text}: there is no interval")
+    low, high, value = min(numbers), max(numbers), ends[0].value
+    printed = None if value is None or len(ends) > 1 else metric.scale * value
+    return ConditionFinding(_bounded(condition, low, high), text, printed, low, high)
 
 
-def _measured(condition: Condition, arm: ArmResult, baseline: ArmResult) -> tuple[Decision, str]:
+def _speed(condition: Condition, arm: Resources, baseline: Resources) -> ConditionFinding:
+    """Decide by the interval of the median over quiet turns, or of its ratio to the baseline's."""
+    read = SPEEDS[condition.metric]
+    if read(arm.at_worst) is None:
+        return ConditionFinding(Decision.CANNOT_TELL, f"{condition.metric} was not measured")
+    if condition.bound.endswith("_ratio"):
+        return _ratio(condition, arm, baseline)
+    quiet = read(arm)
+    found = _median(condition, quiet)
+    if found is None or quiet is None:
+        found = ConditionFinding(
+            Decision.CANNOT_TELL, f"its {condition.metric} is not known: {arm.too_few(quiet)}"
+        )
+    elif arm.is_known:
+        found = found._replace(text=f"{found.text}, the median of {quiet.count} quiet turns")
+    else:
+        found = found._replace(text=f"{found.text}, the median of {quiet.count} turns, quiet or not")
+    if found.decision is Decision.PASSES:
+        return found
+    at_worst = _median(condition, read(arm.at_worst))
+    is_slower = condition.bound == ("min" if condition.metric.endswith("_rate") else "max")
+    if is_slower and at_worst is not None and at_worst.decision is Decision.PASSES:
+        why = "the median of all turns, which other processes can only have slowed down"
+        return at_worst._replace(text=f"{at_worst.text}, {why}")
+    return found
+
+
+def _ratio(condition: Condition, arm: Resources, baseline: Resources) -> ConditionFinding:
+    """Decide by the ratio of two medians: the lowest is the arm's low end by the baseline's high one."""
+    read = SPEEDS[condition.metric]
+    own, other = read(arm), read(baseline)
+    if not (own and other and own.low and own.high and other.low and other.high):
+        sides = ("its", arm), ("the baseline's", baseline)
+        few = ((whose, of.too_few(read(of))) for whose, of in sides)
+        why = (f"{whose} {condition.metric} is not known: {reason}" for whose, reason in few if reason)
+        return ConditionFinding(Decision.CANNOT_TELL, "; ".join(why))
+    value, low, high = own.median / other.median, own.low / other.high, own.high / other.low
+    text = " against ".join(map(_spread, (own, other)))
+    text += f", {value:.2f} ({low:.2f} to {high:.2f}) times as much in quiet turns"
+    return ConditionFinding(_bounded(condition, low, high), text, value, low, high)
+
+
+def _median(condition: Condition, of: TurnSpread | None) -> ConditionFinding | None:
+    """Decide by the interval of a median; None if it has none."""
+    if of is None or of.low is None or of.high is None:
+        return None
+    return ConditionFinding(_bounded(condition, of.low, of.high), _spread(of), of.median, of.low, of.high)
+
+
+def _spread(of: TurnSpread) -> str:
+    return f"{_number(of.median)} ({_number(of.low or 0.0)} to {_number(of.high or 0.0)})"
+
+
+def _number(number: float) -> str:
+    return f"{number:,.0f}" if number >= 1000 else f"{number:,.3g}"
+
+
+def _measured(condition: Condition, arm: ArmResult, baseline: ArmResult) -> ConditionFinding:
     """Decide by what was measured once, unless other processes were busy meanwhile."""
     sides = [arm, baseline] if condition.bound.endswith("_ratio") else [arm]
     values = [MEASUREMENTS[condition.metric](side) for side in sides]
     if any(value is None or (value == 0 and len(sides) > 1) for value in values):
-        return Decision.CANNOT_TELL, f"{condition.metric} was not measured"
+        return ConditionFinding(Decision.CANNOT_TELL, f"{condition.metric} was not measured")
     numbers = [float(value) for value in values if value is not None]
-    text = " against ".join(f"{number:,.0f}" if number >= 1000 else f"{number:,.3g}" for number in numbers)
+    text = " against ".join(map(_number, numbers))
     value = numbers[0] / numbers[1] if len(numbers) > 1 else numbers[0]
     text += f", {value:.2f} times as much" if len(numbers) > 1 else ""
     busy = contention_notes((side.label, side.speed, side.fingerprint) for side in sides)
     if busy and condition.metric not in _SIZES:
-        return Decision.CANNOT_TELL, f"{text}; {busy[0]}"
-    return _bounded(condition, value, value), text
+        return ConditionFinding(Decision.CANNOT_TELL, f"{text}; {busy[0]}", value)
+    return ConditionFinding(_bounded(condition, value, value), text, value)
 
 
 def _bounded(condition: Condition, low: float, high: float) -> Decision:

@@ -8,6 +8,7 @@ REQUIRES = (
     "llama",
     "papers",
     "ranking",
+    "resources",
     "similarity",
     "statistics",
 )

@@ -27,15 +27,17 @@ DIGEST = "sha256"
 COMPUTED = "counts, rates, intervals, successes, suites, wins, losses and the difference follow from the rows"
 NOT_COMPUTED = (
     "names, the run, its grader and command, how much was planned, the words and tests of the verdict,"
-    " recommendation, curves, limits, errors, notes, speed, settings and the hash of the answers rest on the"
-    " run: to check them, play its command"
+    " recommendation, curves, limits, errors, notes, speed, memory, settings and the hash of the answers rest"
+    " on the run: to check them, play its command"
 )
 
 _PRECISION = 1e-5
 """Cards have six decimals, and a rate is computed from numbers that were rounded to them."""
 _MOST = 1e15
 _SHAPE: Mapping[str, type] = {
-    **dict.fromkeys(("subject", "run", "tested", "errors", "speed", "counts", "settings", "hashes"), dict),
+    **dict.fromkeys(
+        ("subject", "run", "tested", "errors", "resources", "counts", "settings", "hashes"), dict
+    ),
     **dict.fromkeys(("rates", "limits", "notes", "conversations"), list),
     "declaration": dict,
     "command": str,

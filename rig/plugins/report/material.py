@@ -15,6 +15,7 @@ from rig.core.metrics import UNPLAYED, Declaration
 from rig.plugins.groups.groups import WAYS, Groups, groups
 from rig.plugins.papers.grids import Table
 from rig.plugins.ranking.tables import published
+from rig.plugins.resources.measured import Resources, resources_in
 from rig.show import signs, steps
 from rig.show.signs import Sign
 from rig.show.story import StoryTurn
@@ -36,13 +37,14 @@ class Material:
     `shown` are the numbers of the conversations that have transcripts: all of them, unless there are too
     many. `groups` are what was right in all repeats by tool, skill, tag and suite, where there are several of
     them, if all conversations are shown. `letters` stand for the arms where there is no room for names.
-    `tables` are those of the method's paper, if they were requested.
+    `tables` are those of the method's paper, if they were requested. `resources` are the arms', in order.
     """
 
     comparison: Comparison
     runs: dict[str, StoredRun]
     transcripts: tuple[tuple[Transcript, ...], ...]
     shown: Sequence[int]
+    resources: Sequence[Resources]
     groups: Sequence[Groups] = ()
     tables: Sequence[Table] = ()
 
@@ -97,7 +99,8 @@ def gather(
         grouped = groups(WAYS, [arm.label for arm in comparison.arms], played)
     several = [group for group in grouped if len(group.rows) > 1]
     tables = published(runs, addresses) if with_tables else ()
-    return Material(comparison, stored, transcripts, numbers, several, tables)
+    resources = tuple(resources_in(runs, comparison.arms).values())
+    return Material(comparison, stored, transcripts, numbers, resources, several, tables)
 
 
 def _all_repeats(runs: Runs, run: StoredRun, arm: int, first: Sequence[Transcript]) -> Iterator[Transcript]:

@@ -24,15 +24,16 @@ from rig.plugins.llama.files.registry import entry_of
 from rig.plugins.report import plots
 from rig.plugins.report.card_check import DIGEST, FORMAT, OF_METRIC, VERSION, digest_of, tasks_digest
 from rig.plugins.report.page import asset, environment
+from rig.plugins.resources.measured import resources_in
+from rig.plugins.resources.text import resource_notes, spread_rows
 from rig.running.command import command, models_of
 from rig.show.compare import sparkline, titled
-from rig.show.summary import contention_notes
 from rig.show.table import inert, markdown
-from rig.show.texts import estimate, file_size, printable, rate, with_interval
+from rig.show.texts import estimate, file_size, printable, with_interval
 from rig.stats import Estimate
 from rig.store import Runs, StoredRun
 
-_SPEEDS = ("prefill_rate", "decode_rate", "peak_memory", "peak_device_memory", "energy_j")
+SPREAD_HEADS = ("speed and memory", "median", "half between", "95% interval", "quiet turns")
 _WRITTEN = ("conversation", "repeat", "turn", "step", "role", "raw", "error", "response", "exception")
 """The columns of what an arm wrote and the answers it got. Without times, equal runs give equal values."""
 
@@ -64,7 +65,7 @@ def _card(runs: Runs, run: StoredRun, arm: ArmResult, comparison: Comparison) ->
     # A card's verdict can be computed again from its rows, which one on bounds alone cannot.
     told = (pair for pair in comparison.pairs if pair.won is not None)
     pair = next((pair for pair in told if pair.arm == arm.label), None)
-    notes = [*comparison.notes, *contention_notes([(arm.label, arm.speed, arm.fingerprint)])]
+    resources = resources_in(runs, [arm])[arm.label]
     written = sha256()
     for row in runs.view("steps", run):
         if row["arm"] == arm.arm:
@@ -104,8 +105,16 @@ def _card(runs: Runs, run: StoredRun, arm: ArmResult, comparison: Comparison) ->
         ],
         "limits": [limit.text for limit in arm.limits if limit.cut],
         "errors": dict(arm.errors),
-        "speed": {name: value for name, value in arm.speed.as_json().items() if name in _SPEEDS},
-        "notes": [*notes, *([comparison.declaration.caution] if comparison.declaration.caution else [])],
+        "resources": {
+            **resources.as_json(),
+            "energy_j": arm.speed.energy_j,
+            "rows": spread_rows(resources),
+            "notes": resource_notes({"this file": resources}),
+        },
+        "notes": [
+            *comparison.notes,
+            *([comparison.declaration.caution] if comparison.declaration.caution else []),
+        ],
         "counts": dict(arm.counts),
         "conversations": [
             {
@@ -211,6 +220,7 @@ def as_markdown(card: JsonObject) -> str:
     }
     front = {"model-index": [{"name": card["subject"]["name"], "results": [results]}]}
     rates = [tuple(map(inert, (row["title"], row["text"], row["counted"]))) for row in words["rates"]]
+    taken = card["resources"]
     told = [(inert(name), inert(str(value))) for name, value in facts(card).items()]
     curves = []
     for curve in card.get("curves", ()):
@@ -225,6 +235,8 @@ def as_markdown(card: JsonObject) -> str:
         "\n".join(f"- {inert(line)}" for line in words["lines"]),
         "\n".join(curves),
         markdown(("", "95% interval over conversations", "counted"), rates),
+        markdown(SPREAD_HEADS, [tuple(map(inert, row)) for row in taken["rows"]]) if taken["rows"] else "",
+        inert(f"Measured on the machine of the run. {words['explained']}") if taken["rows"] else "",
         "### Get the same",
         f"`{inert(card['command'])}`",
         markdown(("", ""), told, texts=2),
@@ -270,6 +282,8 @@ def _words(card: JsonObject) -> JsonObject:
     return {
         "suites": suites,
         "rates": rates,
+        "heads": SPREAD_HEADS,
+        "explained": " ".join(f"{line[0].upper()}{line[1:]}." for line in card["resources"]["notes"]),
         "played": played,
         "measured": measured,
         "headline": headline,
@@ -289,8 +303,8 @@ def _words(card: JsonObject) -> JsonObject:
 
 
 def facts(card: JsonObject) -> JsonObject:
-    """Return the file's description, its costs and the hashes, each by a readable title."""
-    subject, speed = card["subject"], card["speed"]
+    """Return the file's description and the hashes, each by a readable title."""
+    subject = card["subject"]
     adapter = (
         f"{subject['adapter']}, SHA-256 {subject.get('adapter_sha256')}" if subject.get("adapter") else ""
     )
@@ -306,8 +320,6 @@ def facts(card: JsonObject) -> JsonObject:
         "size": file_size(subject.get("file_bytes")),
         "quantization": subject.get("quantization", "-"),
         **{name: text for name, text in told.items() if text},
-        "speed": f"{rate(speed.get('decode_rate'))} tokens/s written, {rate(speed.get('prefill_rate'))} read",
-        "memory": file_size(speed.get("peak_memory")),
         "graded by": ", ".join(f"{name} {value}" for name, value in card["tested"]["grader"].items()),
         "run": f"{card['run']['id']}/{card['run']['arm']}, rig {card['run']['rig']}",
         "conversations, SHA-256": card["hashes"]["tasks_sha256"],

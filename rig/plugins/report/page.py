@@ -22,6 +22,7 @@ from rig.plugins.groups.groups import WHAT, Share
 from rig.plugins.ranking.tables import cell_text
 from rig.plugins.report import plots
 from rig.plugins.report.material import Material, conversation_views
+from rig.plugins.resources.text import VALUES, busy_note, known, resource_notes, resource_rows, without_means
 from rig.plugins.statistics.rows import difference_rows, flips_with_turns, heading, how_often, quality_rows
 from rig.show import signs
 from rig.show.card import decision, difference_span, entries_of, short_labels, verdict_span
@@ -77,7 +78,9 @@ def _fixed(material: Material) -> dict[str, Any]:
     numbers = {comparison.conversations[number][0]: number for number in material.shown}
     refused = plots.refused_texts(transcript for row in material.transcripts for transcript in row)
     is_calibrated = comparison.grader.similarity.split(",")[0] == _CALIBRATED
-    contention = contention_notes((arm.label, arm.speed, arm.fingerprint) for arm in comparison.arms)
+    busy = contention_notes((arm.label, arm.speed, arm.fingerprint) for arm in comparison.arms)
+    has_energy = any(arm.speed.energy_j for arm in comparison.arms)
+    taken = dict(zip(letters, material.resources, strict=True))
     script = asset("open.js") + asset("sort.js")
     return {
         "title": _title(comparison),
@@ -92,7 +95,7 @@ def _fixed(material: Material) -> dict[str, Any]:
         "heading": heading(comparison),
         "notes": notes(comparison, origins=False),
         "quality": quality_rows(comparison),
-        "costs": cost_rows(comparison.arms),
+        "costs": [*without_means(cost_rows(comparison.arms)), *known(resource_rows(material.resources))],
         "tables": [(table, [list(map(cell_text, row)) for row in table.cells]) for table in material.tables],
         "groups": [(group, [_heat(shares) for _, shares in group.rows]) for group in material.groups],
         "what": WHAT,
@@ -111,17 +114,21 @@ def _fixed(material: Material) -> dict[str, Any]:
             (curve.text, Markup(plots.curve(titled(curve), curve.points))) for curve in comparison.curves
         ],
         "decision": decision(comparison),
-        "ladder": _ladder(comparison, letters),
+        "ladder": _ladder(material),
+        "explained": [f"{line[0].upper()}{line[1:]}." for line in resource_notes(taken)],
         "names": short_names([arm.label for arm in comparison.arms]),
         "incorrect": signs.INCORRECT,
         "said": signs.SAID[signs.INCORRECT],
         "has_alarm": any(comparison.declaration.faults(arm.counts) for arm in comparison.arms),
-        "contention": contention,
         "trade_offs": _drawn(
-            plots.trade_off(comparison, cost, letters)
+            plots.trade_off(comparison, material.resources, cost, letters)
             for cost in plots.COSTS
-            if not (contention and cost in (plots.SPEED, plots.ENERGY))
+            if not (busy and cost == plots.ENERGY)
         ),
+        "unplotted": [
+            *(f"Energy is not plotted: {line}." for line in busy if has_energy),
+            *(["Speed is plotted only of arms with quiet turns."] if busy_note(taken) else []),
+        ],
         "kinds": _drawn(plots.kinds(comparison, letters, of) for of in ("errors", "faults")),
         "threshold_plot": Markup(plots.threshold_plot()) if is_calibrated else None,
         "labelled": plots.pairs_measured(),
@@ -145,16 +152,24 @@ class LadderCell(NamedTuple):
     tint: str = ""
 
 
+_SAID = "said"
+"""The class of cells with words, which begin at the left."""
 _TINTS = {"success": "good", "failure": "bad", "error": "bad"}
 
 
-def _ladder(comparison: Comparison, letters: Sequence[str]) -> dict[str, Any]:
-    """Return the table at the top of the page: size, rate with a bar, difference and verdict of each arm."""
+def _ladder(material: Material) -> dict[str, Any]:
+    """Return the table at the top of the page: size, rate with a bar, difference, verdict, speed and memory
+    of each arm.
+    """
+    comparison = material.comparison
     metric, recommended = comparison.metric, comparison.recommendation
     entries, short = entries_of(comparison), short_labels(comparison)
     sizes = [file_bytes(arm.fingerprint) for arm in comparison.arms]
+    taken = [row for row in known(resource_rows(material.resources)) if row.label in VALUES]
     rows = []
-    for letter, arm, entry, size in zip(letters, comparison.arms, entries, sizes, strict=True):
+    for place, (letter, arm, entry, size) in enumerate(
+        zip(material.letters, comparison.arms, entries, sizes, strict=True)
+    ):
         cells = [LadderCell(file_size(size), size)] if any(sizes) else []
         rated = arm.rates[metric.name]
         rate = rated.value
@@ -165,12 +180,18 @@ def _ladder(comparison: Comparison, letters: Sequence[str]) -> dict[str, Any]:
             difference = entry.pair.differences[metric.name].value if entry.pair else None
             delta, _ = difference_span(metric, entry.pair)
             verdict, tint = verdict_span(entry)
-            cells += [LadderCell(delta, difference), LadderCell(verdict, tint=_TINTS.get(tint, ""))]
+            cells += [
+                LadderCell(delta, difference),
+                LadderCell(verdict, tint=f"{_SAID} {_TINTS.get(tint, '')}"),
+            ]
+        of = material.resources[place]
+        cells += [LadderCell(row.cells[place], VALUES[row.label](of)) for row in taken]
         ships = recommended is not None and recommended.arm == arm.label
         row = {"letter": letter, "name": arm.label, "short": short[arm.label], "cells": cells}
         rows.append({**row, "ships": ships})
     compared = [str(signs.DELTA), "verdict"] if comparison.pairs else []
-    return {"heads": [*(["size"] if any(sizes) else []), metric.noun, *compared], "rows": rows}
+    heads = [*(["size"] if any(sizes) else []), metric.noun, *compared, *(row.label for row in taken)]
+    return {"heads": heads, "rows": rows}
 
 
 def _heat(shares: Sequence[Share]) -> list[tuple[int | None, str]]:

@@ -20,6 +20,7 @@ from rig.core.budget import parse_json
 from rig.core.calls import JsonObject
 from rig.core.metrics import TASKS, UNPLAYED, Metric
 from rig.core.paths import cache_directory
+from rig.plugins.resources.measured import Resources
 from rig.show.table import distinct, one_line
 from rig.stats import Estimate
 from rig.store import Transcript
@@ -273,22 +274,23 @@ def curve(title: str, points: Sequence[JsonObject]) -> str:
 
 
 SPEED, ENERGY = "tokens generated per second", "energy, kJ"
-COSTS: Mapping[str, Callable[[ArmResult], float | None]] = {
-    "size of the file, MB": lambda arm: _scaled(arm.fingerprint.get("model.file_bytes"), 1e-6),
-    SPEED: lambda arm: arm.speed.decode_rate,
-    "memory, MiB": lambda arm: _scaled(arm.speed.peak_memory, 2**-20),
-    "GPU memory, MiB": lambda arm: _scaled(arm.speed.peak_device_memory, 2**-20),
-    ENERGY: lambda arm: _scaled(arm.speed.energy_j, 1e-3),
+COSTS: Mapping[str, Callable[[ArmResult, Resources], float | None]] = {
+    "size of the file, MB": lambda _, of: _scaled(of.file_bytes, 1e-6),
+    SPEED: lambda _, of: of.decode.median if of.decode else None,
+    "memory, MiB": lambda _, of: _scaled(of.whole_memory, 2**-20),
+    ENERGY: lambda arm, _: _scaled(arm.speed.energy_j, 1e-3),
 }
 """The costs that quality is plotted against, if at least two arms have a value."""
 
 
-def trade_off(comparison: Comparison, cost: str, letters: Sequence[str]) -> str | None:
+def trade_off(
+    comparison: Comparison, resources: Sequence[Resources], cost: str, letters: Sequence[str]
+) -> str | None:
     """Plot the judged metric against one of the `COSTS`; None if fewer than two arms have both."""
     metric = comparison.metric
     points: list[tuple[int, float, Sequence[float]]] = []
-    for place, arm in enumerate(comparison.arms):
-        at, rate = COSTS[cost](arm), arm.rates[metric.name]
+    for place, (arm, of) in enumerate(zip(comparison.arms, resources, strict=True)):
+        at, rate = COSTS[cost](arm, of), arm.rates[metric.name]
         ends = [metric.scale * end for end in (rate.value, rate.low, rate.high) if end is not None]
         if at is not None and len(ends) == 3:
             points.append((place, at, ends))

@@ -12,6 +12,7 @@ from rig.plugins.groups.groups import WHAT
 from rig.plugins.ranking.tables import tables_markdown
 from rig.plugins.report.material import FORMATS, Format, Material, gather
 from rig.plugins.report.page import page
+from rig.plugins.resources.text import known, resource_notes, resource_rows, without_means
 from rig.plugins.statistics.rows import difference_rows, flips_with_turns, heading, how_often, quality_rows
 from rig.show import table
 from rig.show.compare import curve_line, notes
@@ -40,10 +41,14 @@ def markdown(material: Material) -> str:
         parts.append("\n".join(f"- **{inert(pair.arm)}**: {pair.verdict.text}." for pair in comparison.pairs))
         differences = difference_rows(comparison)
         parts.append(_table("points more or less", [pair.arm for pair in comparison.pairs], differences))
+    if taken := known(resource_rows(material.resources)):
+        explained = resource_notes(dict(zip(names, material.resources, strict=True)))
+        parts += ["## Speed and memory", _table("", names, taken)]
+        parts.append("\n".join(f"- {inert(line)}" for line in explained))
     if comparison.curves:
         parts += ["## Curves", "\n".join(f"- {inert(curve_line(curve))}" for curve in comparison.curves)]
     parts += ["## Quality", _table("", names, quality_rows(comparison))]
-    parts += ["## Cost", _table("", names, cost_rows(comparison.arms))]
+    parts += ["## Cost", _table("", names, without_means(cost_rows(comparison.arms)))]
     if material.tables:
         parts += ["## Tables of the paper", tables_markdown(material.tables)]
     for group in material.groups:
@@ -72,6 +77,8 @@ def as_json(material: Material) -> str:
         if is_whole:
             break
     document = material.comparison.as_json()
+    for told, resources in zip(document["arms"], material.resources, strict=True):
+        told["resources"] = resources.as_json()
     if material.left_out:
         document["left_out_transcripts"] = material.left_out
     if cut:

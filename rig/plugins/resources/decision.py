@@ -11,7 +11,7 @@ from rig.compare.recommendation import obstacle
 from rig.compare.verdict import Decision, points
 from rig.core.calls import ByName, JsonObject
 from rig.core.errors import RigError
-from rig.plugins.resources.measured import FEWEST, Resources
+from rig.plugins.resources.measured import Resources
 from rig.show.texts import mebibytes, rate
 
 _RATE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:tok(?:ens)?/s|t/s)?", re.IGNORECASE)
@@ -157,11 +157,11 @@ def _qualities(comparison: Comparison, loss: float) -> dict[str, tuple[Met, str]
 
 def _speed(of: Resources, least: float | None) -> tuple[Met, str]:
     # Other processes can only make it slower.
-    if least is None or (of.at_worst and of.at_worst.low and of.at_worst.low >= least):
+    slowest = of.at_worst.decode
+    if least is None or (slowest and slowest.low and slowest.low >= least):
         return Met.YES, ""
     if of.decode is None or of.decode.low is None or of.decode.high is None:
-        busy = f"only {of.quiet} of its {of.turns} turns were quiet, {FEWEST} are needed"
-        return Met.OPEN, f"its speed is not known: {busy}"
+        return Met.OPEN, f"its speed is not known: {of.too_few(of.decode)}"
     if of.decode.low >= least:
         return Met.YES, ""
     interval = f"{rate(of.decode.low)} to {rate(of.decode.high)} tokens a second"
