@@ -20,7 +20,7 @@ INSTALLS = [
     for path in TEXTS
     for command in re.findall(r"\b(?:pipx?|uv pip) install ([^`\n)#]*)", path.read_text(encoding="utf-8"))
 ]
-THEIRS = {"pyarrow", "openpyxl", "ray", "datasette", "llama-cpp-python"}
+THEIRS = {"pyarrow", "openpyxl", "ray", "datasette", "llama-cpp-python", "xllamacpp"}
 """Packages that rig works with, which may be installed by their own names."""
 
 

@@ -44,7 +44,7 @@ def test_a_fresh_run_makes_everything_in_order(make: Make) -> None:
         "-m venv",
         "2 to 3 minutes",
         "llama-cpp-python",
-        "install -c constraints.txt -e '.[docs]'",
+        "install -c constraints.txt -e '.[docs,engine]'",
         "models pull",
     ]
     positions = [out.index(step) for step in [*steps, "rig run smollm2-135m-tools --suite easy"]]

@@ -20,6 +20,7 @@ from click.core import ParameterSource
 
 from rig import __version__
 from rig.cli.mistakes import usual_remedy
+from rig.core.budget import parse_json
 from rig.core.calls import Json, JsonObject
 from rig.core.errors import RigError
 from rig.core.files import json_text
@@ -88,7 +89,7 @@ def start(context: click.Context) -> None:
         is_set = value is not None and context.get_parameter_source(name) is not ParameterSource.DEFAULT
         if is_set and name != "as_json":
             flag = max(parameters[name].opts, key=len).lstrip("-")
-            options[flag] = json.loads(json.dumps(value, default=str))
+            options[flag] = parse_json(json.dumps(value, default=str))
     if told.is_long:
         about: JsonObject = {"verb": told.path.removeprefix("rig "), "version": __version__}
         _line({"event": "start", **about, "pid": os.getpid(), "options": options})

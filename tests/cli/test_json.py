@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -256,9 +257,11 @@ def test_a_run_whose_arm_fails_has_a_result_and_another_verb_an_error(rig: Rig, 
 
 
 def test_progress_is_told_at_a_bounded_rate(rig: Rig, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = time.monotonic()
     done = rig(*shlex.split(_RUN.replace("--limit 3", "--limit 20")), "--json")
+    took = time.monotonic() - begun
     _, *told, last = map(json.loads, done.out.splitlines())
-    assert 2 <= len(told) <= 2 + last["arms"][0]["speed"]["wall_s"] + 1
+    assert 2 <= len(told) <= 2 + took + 1
     assert (told[0]["done"], told[-1]["done"]) == (0, told[-1]["of"])
     assert {line["name"] for line in told} == {last["run"]}
 

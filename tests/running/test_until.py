@@ -297,7 +297,7 @@ outcomes = st.lists(st.lists(st.booleans(), min_size=8, max_size=8), min_size=4,
 
 @pytest.mark.slow
 @given(outcomes)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_the_order_of_the_arms_is_of_no_account(outcomes: list[list[bool]]) -> None:
     """After how many conversations an arm is decided, and how, depends on it and the first arm alone."""
     first, *others = outcomes

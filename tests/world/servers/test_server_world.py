@@ -262,7 +262,7 @@ def _vandal(simulator: Simulator, calls: int, seed: int) -> None:
         simulator.execute(Call(name, arguments))
 
 
-@pytest.mark.parametrize("calls", [120, pytest.param(2_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("calls", [120, pytest.param(800, marks=pytest.mark.slow)])
 def test_a_vandal_leaks_nothing_into_the_next_turn(play: Play, calls: int) -> None:
     simulator = play()
     other = simulator.twin()
