@@ -117,13 +117,13 @@ def result_stream() -> TextIO:
 
 def note_failures(lines: Sequence[str]) -> None:
     """Keep lines on what failed for the error that is told if no result follows."""
-    if _told:
-        _told[0].failures += lines
+    for told in _told:
+        told.failures += lines
 
 
 def end(code: int, line: str = "", error: BaseException | None = None) -> None:
     """Tell an error as the last line, or what was printed if nothing else was told."""
-    told = _told[0] if _told else None
+    told = next(iter(_told), None)
     if told is None or (told.is_ended and not line):
         return
     if not line and not code:
