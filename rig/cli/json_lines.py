@@ -133,8 +133,7 @@ def end(code: int, line: str = "", error: BaseException | None = None) -> None:
     line = line or _INTERRUPTED * (code > _KILLED) or "; ".join(told.failures) or _SILENT
     path = getattr(getattr(error, "ctx", None), "command_path", told.path)
     message, remedy = parted(" ".join(line.split()))
-    remedy = remedy or usual_remedy(message, path)
-    _line({"error": {"message": message, "remedy": remedy, "code": code}})
+    _line({"error": {"message": message, "remedy": remedy or usual_remedy(message, path), "code": code}})
 
 
 def parted(line: str) -> tuple[str, str]:
