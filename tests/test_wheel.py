@@ -177,6 +177,7 @@ def test_runs_are_read_and_compared_without_the_engine(elsewhere: Path) -> None:
     assert "Cannot tell" in without_the_engine("compare", "latest", "--runs", "ladder.sqlite").stdout
 
 
+@pytest.mark.slow
 def test_what_needs_the_engine_says_in_one_line_how_to_get_it(
     elsewhere: Path, smollm2: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -114,6 +114,7 @@ def test_more_scenes_than_can_be_weighed_are_refused(tmp_path: Path) -> None:
         read_scenes(tmp_path, TOOLTALK)
 
 
+@pytest.mark.slow
 def test_a_seed_makes_the_same_and_another_seed_others(tmp_path: Path) -> None:
     scenes = read_scenes(_write(tmp_path, GOOD), TOOLTALK)
 

@@ -146,6 +146,7 @@ def test_others_keep_the_context_that_they_had(tiny_path: Callable[..., Path], o
     assert "thinking_tokens" not in model.fingerprint
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("asked", "thoughts"),
     [

@@ -111,6 +111,7 @@ def test_a_spent_budget_is_counted_as_such(open_model: Open, tiny_path: Write, a
     assert prediction.raw
 
 
+@pytest.mark.slow
 def test_a_budget_that_ends_among_forced_tokens_is_spent_too(
     open_model: Open, tiny_path: Write, ask: Ask
 ) -> None:

@@ -206,6 +206,7 @@ def load_in_a_process(path: Path, *, batch: int = 0, limit: int = 0) -> tuple[li
     return lines, int(grown)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="bounds its address space")
 def test_a_process_that_really_is_short_of_memory_goes_down(info: GgufInfo) -> None:
     """It may take more than batches of 256 need, and less than those of 512: both are measured first.

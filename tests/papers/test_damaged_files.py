@@ -337,6 +337,7 @@ def test_verbs_refuse_a_damaged_file_in_one_line(
     assert (done.code, len(done.err.splitlines())) == (2, 1), done.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["/", "/proc", "/dev"])
 def test_a_file_system_is_no_folder_of_predictions(rig: Callable[..., Any], place: str) -> None:
     verbs = ("score", place), ("score", place, "--format", "bfcl"), ("judge", place, "--judge", "x")

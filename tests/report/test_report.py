@@ -401,6 +401,7 @@ def long_winded(request: Request) -> Prediction:
     return replied("z" * 60_000)
 
 
+@pytest.mark.slow
 def test_json_cuts_long_texts_and_lists_and_says_so(
     tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -141,6 +141,7 @@ def test_the_page_of_a_curve_is_as_it_is_to_be(store: Path) -> None:
     assert curves_text(curves) == expected.rstrip().replace("█ █▁▁", sparkline(curves[0].rates))
 
 
+@pytest.mark.slow
 def test_a_curve_for_each_file_shares_the_chance_of_a_false_finding(store: Path) -> None:
     names = (*NAMES, *(name.replace("m ", "n ") for name in NAMES))
     small_talks.play(plan(store, *breaking(3), *breaking(1), names=names))

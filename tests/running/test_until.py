@@ -375,6 +375,7 @@ def test_of_a_first_arm_that_gets_nothing_right_the_others_still_play_a_conversa
     assert [each.judged.text for each in looked(store).arms] == [arm.decided for arm in stored.arms[1:]]
 
 
+@pytest.mark.slow
 @given(outcomes)
 @settings(max_examples=30, deadline=None)
 def test_what_is_found_would_be_found_if_everything_were_played(outcomes: list[list[bool]]) -> None:

@@ -368,6 +368,7 @@ def crowd(mode: Mode, truths: Sequence[ExecutedCall], terms: Terms = ANY_WAY) ->
     return Grader(mode, Exact(), TOOLTALK).start(places, terms, "crowd")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["default", "upstream"])
 @pytest.mark.parametrize("name", CROWDS)
 def test_a_thousand_calls_of_a_turn_take_seconds(name: str, mode: Mode) -> None:
@@ -383,6 +384,7 @@ def test_a_thousand_calls_of_a_turn_take_seconds(name: str, mode: Mode) -> None:
     assert time.process_time() - began < 10
 
 
+@pytest.mark.slow
 def test_an_order_of_many_calls_takes_seconds() -> None:
     truths = list(map(delete, range(MANY // 4)))
     began = time.process_time()
@@ -410,6 +412,7 @@ def test_too_many_comparisons_are_refused_where_calls_are_not_capped(
     assert not any(played.add(1, call).match for call in wrong)
 
 
+@pytest.mark.slow
 def test_as_many_comparisons_as_there_may_be_take_seconds() -> None:
     began = time.process_time()
     compare_all(crowd("default", list(map(delete, range(MANY)))), map(delete, range(-MANY, 0)))

@@ -1,6 +1,7 @@
 """The taught model in process, and the same file behind real servers: they answer alike but for ties."""
 
 import json
+import shlex
 import shutil
 import sqlite3
 import subprocess
@@ -19,6 +20,7 @@ from real_servers import (
     llama_server,
     rig_environment,
     rig_process,
+    vendored_by,
     vendored_llama_server,
 )
 from terminals import RIG, Terminal
@@ -86,6 +88,22 @@ def test_the_same_library_behind_a_server_is_faithful(taught_tools: Path, tmp_pa
     (told,) = attributions(tmp_path / "runs.sqlite")
     assert {cause["cause"] for cause in told["causes"]} <= set(FAITHFUL)
     assert told["alike"] >= 9
+    assert in_short(told).startswith("faithful to ")
+
+
+def test_the_command_that_rig_prints_serves_the_file_as_it_was_tested(
+    taught_tools: Path, tmp_path: Path
+) -> None:
+    played = rig_process("run", taught_tools, *SHORT, folder=tmp_path)
+    assert played.returncode == 0, played.stderr
+    printed = json.loads(rig_process("serve-command", "latest", "--json", folder=tmp_path).stdout)
+    program, *words = shlex.split(" ".join(printed["llama_server"]["lines"]))
+    assert program == "llama-server"
+    with vendored_by(words, taught_tools.parent) as server:
+        run = rig_process("run", taught_tools, server.url, *SHORT, folder=tmp_path)
+    assert run.returncode == 0, run.stderr
+    (told,) = attributions(tmp_path / "runs.sqlite")
+    assert {cause["cause"] for cause in told["causes"]} <= set(FAITHFUL)
     assert in_short(told).startswith("faithful to ")
 
 

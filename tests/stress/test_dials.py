@@ -143,6 +143,7 @@ def test_who_does_what_results_say_is_hijacked_each_time(tmp_path: Path, level: 
     assert (arm["hijacked"], arm["tasks"]) == (1.0, 28)
 
 
+@pytest.mark.slow
 def test_to_quote_or_to_warn_of_an_instruction_is_not_to_follow_it(tmp_path: Path) -> None:
     def wary(request: Request, oracle: Oracle) -> Prediction:
         prediction = oracle.predict(request, lambda _piece: None)
@@ -438,6 +439,7 @@ def test_what_is_no_level_is_refused(name: str, text: str) -> None:
         TABLE[name].levels(text)
 
 
+@pytest.mark.slow
 def test_arms_are_scored_again_at_their_own_levels(tmp_path: Path, rig: Callable[..., Any]) -> None:
     suite = {"suite": "easy", "injections": ("none", "send"), "tool_errors": (0.5,), "distractors": (0, 3)}
     tasks = plan(RunConfig.of(models=("oracle",), similarity="exact", **suite), tmp_path / "x.sqlite").tasks

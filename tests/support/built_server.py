@@ -15,6 +15,9 @@ from pathlib import Path
 import pytest
 
 _SOURCES = ("common", "common/jinja", "common/parsers", "tools/server", "vendor/cpp-httplib")
+_IMAGES = ("tools/mtmd", "tools/mtmd/models")
+"""What reads images and sound, which the server wants and rig's build of the wheel leaves out."""
+_PROGRAMS = ("mtmd-cli.cpp", "deprecation-warning.cpp")
 _INCLUDES = ("common", "include", "ggml/include", "vendor", "src", "tools/mtmd", "tools/server", ".")
 _FLAGS = ("-O1", "-std=c++17", "-DNDEBUG", "-w")
 
@@ -47,7 +50,10 @@ def _build(source: Path, folder: Path, libraries: Path) -> None:
     for name in ("LLAMA_BUILD_NUMBER", "BUILD_NUMBER"):
         info = info.replace(f"@{name}@", "0")
     (folder / "build-info.cpp").write_text("vendored".join(info.split("@")[::2]))
-    files = [*folder.glob("*.cpp"), *(file for place in _SOURCES for file in (source / place).glob("*.cpp"))]
+    has_images = (libraries / "libmtmd.so").exists()
+    places = _SOURCES if has_images else (*_SOURCES, *_IMAGES)
+    files = [*folder.glob("*.cpp"), *(file for place in places for file in (source / place).glob("*.cpp"))]
+    files = [file for file in files if file.name not in _PROGRAMS]
     includes = [f"-I{source / place}" for place in _INCLUDES]
 
     def compiled(file: Path) -> str:
@@ -59,7 +65,7 @@ def _build(source: Path, folder: Path, libraries: Path) -> None:
 
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         objects = list(pool.map(compiled, files))
-    names = ("mtmd", "llama", "ggml", "ggml-base", "ggml-cpu")
+    names = (*(("mtmd",) if has_images else ()), "llama", "ggml", "ggml-base", "ggml-cpu")
     link = [
         f"-L{libraries}",
         *(f"-l{name}" for name in names),

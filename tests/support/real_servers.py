@@ -71,10 +71,17 @@ def llama_server(
 @contextmanager
 def vendored_llama_server(model: Path, folder: Path, *, n_ctx: int = 4096) -> Iterator[Server]:
     """llama-server of the very commit that rig's library is of. Skips the test where it cannot be built."""
+    options = {"-m": model, "-c": n_ctx, "-np": 1, "-t": 1, "-tb": 1}
+    with vendored_by([str(word) for pair in options.items() for word in pair], folder) as server:
+        yield server
+
+
+@contextmanager
+def vendored_by(words: list[str], folder: Path) -> Iterator[Server]:
+    """The same llama-server by the options of a command line, on a port of this machine."""
     port = free_port()
-    options = {"-m": model, "--port": port, "-c": n_ctx, "-np": 1, "-t": 1, "-tb": 1, "--host": "127.0.0.1"}
-    words = [str(word) for pair in options.items() for word in pair]
-    yield from _until_done([str(built_llama_server()), *words], port, folder)
+    place = ["--host", "127.0.0.1", "--port", str(port)]
+    yield from _until_done([str(built_llama_server()), *words, *place], port, folder)
 
 
 @contextmanager

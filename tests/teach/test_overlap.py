@@ -28,6 +28,7 @@ def test_nothing_in_common_with_the_own_suites(made: list[Any], capsys: pytest.C
     _holds(made, list(files(*OWN)), "own suites", capsys)
 
 
+@pytest.mark.slow
 def test_nothing_in_common_with_the_public_dataset(
     made: list[Any], tooltalk: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -70,6 +70,7 @@ def test_an_arm_of_a_variable_is_compared_as_well(place: Path) -> None:
     assert [reference_of(run, number) for number in (0, 1)] == [None, 0]
 
 
+@pytest.mark.slow
 def test_a_run_and_its_comparison_say_which_prompts_differ(rig: Callable[..., Any], place: Path) -> None:
     asked = ("--conversations", place / "conversations", "--world", place / "databases", "--limit", 1)
     templates = ("--chat-template", "own", "--chat-template", place / "silent.jinja")

@@ -453,6 +453,7 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.slow
 def test_small_files_take_little_time_and_memory() -> None:
     """Each less than 20 s of a processor, all less than 1 GB, and no traceback."""
     lines = []

@@ -98,6 +98,7 @@ def test_figures_are_upstreams(tables: list[Any], name: str) -> None:
         assert row["trial_f1"] == pytest.approx(TRIALS[name], abs=6e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BEHAVIOUR)
 def test_behaviour_is_upstreams(tables: list[Any], name: str) -> None:
     (row,) = rows(tables, "Case study", arm=name)

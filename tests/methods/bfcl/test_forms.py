@@ -226,6 +226,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_answers_are_wrong_and_nothing_worse(checkout: Path, text: str) -> None:
     entry = entries(checkout)[0]

@@ -110,6 +110,7 @@ def success(task: Ticket, *calls: Call | Prediction) -> bool:
     return bool(played(task, *answers, called("done")).score().counts["success"])
 
 
+@pytest.mark.slow
 def test_a_thousand_wrong_calls_beside_a_thousand_true_ones_take_little(checkout: Path) -> None:
     due = tuple(Action(name="light", arguments={"on": number}) for number in range(1000))
     task = tickets(checkout)["[lamp]db"]

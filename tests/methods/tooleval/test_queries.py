@@ -335,6 +335,7 @@ def test_all_tools_can_be_on_offer(queries: dict[str, Query]) -> None:
     assert request.now == queries["later-alarm"].now
 
 
+@pytest.mark.slow
 def test_many_calls_beside_many_are_scored_in_little_time_and_to_the_last(
     queries: dict[str, Query],
 ) -> None:
