@@ -80,7 +80,10 @@ def validator(definition: str) -> jsonschema.Draft202012Validator:
 def keys(verb: str) -> frozenset[str]:
     """The keys of a verb's results; none if they are names."""
     own = schema()["$defs"][f"rig {verb}"]
-    return frozenset(key for form in own.get("anyOf", [own]) for key in form.get("properties", ()))
+    forms = own.get("anyOf", [own])
+    if any("additionalProperties" in form for form in forms):
+        return frozenset()
+    return frozenset(key for form in forms for key in form.get("properties", ()))
 
 
 def check(arguments: Sequence[str], out: str, code: int) -> None:
