@@ -57,9 +57,14 @@ def secrets(tmp_path: Path) -> Path:
     return tmp_path / "secrets"
 
 
+def last(out: str) -> Any:
+    """The last of the JSON lines that `rig` printed: the result."""
+    return json.loads(out.splitlines()[-1])
+
+
 def guess(call: Call, secrets: Path, *arguments: object) -> Any:
     """Two models of the toy method play against its honest user."""
-    return json.loads(
+    return last(
         call(
             *("run", "bisecting", "counting", "--suite", secrets, "--role", "user=honest", "--json"),
             *("--display", "none", *arguments),
@@ -80,11 +85,11 @@ def test_a_method_with_a_user_and_metrics_of_its_own_runs_and_is_compared(call: 
     assert "hits" in summary
     assert "33.3%" in summary
     assert "recall" not in summary
-    compared = json.loads(call("compare", "latest", "--json", plugins=("guessing.py",)))
+    compared = last(call("compare", "latest", "--json", plugins=("guessing.py",)))
     flips = [flip["conversation"] for pair in compared["pairs"] for flip in pair["flips"]]
     assert sorted(flips) == ["number 13", "number 15", "number 6", "number 8"]
     assert "guesses" in call("compare", "latest", plugins=("guessing.py",))
-    [listed] = json.loads(call("runs", "--json"))
+    [listed] = last(call("runs", "--json"))
     assert (listed["conversations"], listed["state"]) == (6, "finished")
 
 
@@ -152,7 +157,7 @@ run(plan(options, Path("runs.sqlite")), emit, control)
 """
     subprocess.run([sys.executable, "-c", script, str(secrets)], cwd=tmp_path, check=True)
     assert "interrupted" in call("runs")
-    resumed = json.loads(call("run", "--resume", "latest", "--display", "none", "--json"))
+    resumed = last(call("run", "--resume", "latest", "--display", "none", "--json"))
     (tmp_path / "runs.sqlite").rename(tmp_path / "stopped.sqlite")
     whole = guess(call, secrets)
     told = [{name: arm[name] for name in ("arm", "hit_rate", "guesses_each")} for arm in resumed["arms"]]
@@ -164,7 +169,7 @@ run(plan(options, Path("runs.sqlite")), emit, control)
 @pytest.mark.slow
 def test_what_was_played_is_scored_again(call: Call, secrets: Path) -> None:
     guess(call, secrets)
-    again = json.loads(call("score", "latest", "--json", plugins=("guessing.py",)))
+    again = last(call("score", "latest", "--json", plugins=("guessing.py",)))
     assert [arm["total"]["metrics"]["hit_rate"] for arm in again["arms"]] == [1.0, pytest.approx(2 / 6)]
     assert "6 tasks, no faults" in call("check", "secrets", plugins=("guessing.py",))
 
@@ -198,7 +203,7 @@ def test_models_are_screened_by_what_a_method_knows_to_be_right(
 ) -> None:
     model = tiny_gguf.write(tmp_path / "tiny.gguf")
     asked = ("screen", model, "--suite", secrets, "--limit", 2, "--threads", 1)
-    [arm] = json.loads(call(*asked, "--json", plugins=("guessing.py",)))["arms"]
+    [arm] = last(call(*asked, "--json", plugins=("guessing.py",)))["arms"]
     assert (arm["calls"], arm["replies"]) == (0, 4 + 4)
     (tmp_path / "kept").mkdir()
     call(*asked, "--output", "kept/steps.json", plugins=("guessing.py",))
@@ -251,7 +256,7 @@ def test_a_judge_is_driven_stored_and_shown_as_a_model_is(
     guess(call, secrets)
     asked = ("run", "patient", "hasty", "--suite", "runs.sqlite", "--runs", "judged.sqlite", "--json")
     plugins = ("guessing.py", "judge.py")
-    patient, hasty = json.loads(call(*asked, "--display", "none", plugins=plugins))["arms"]
+    patient, hasty = last(call(*asked, "--display", "none", plugins=plugins))["arms"]
     assert (patient["pass_rate"], patient["conversations"]) == (1.0, 12)
     assert 0 < hasty["pass_rate"] < 1
     assert "passes" in call("compare", "latest", "--runs", "judged.sqlite", plugins=plugins)
@@ -286,7 +291,7 @@ def test_a_toolbox_in_a_folder_is_used_by_the_method_that_is_there(
     }
     (tmp_path / "talks" / "stamps.json").write_text(json.dumps(talk))
     asked = ("--suite", "talks", "--toolbox", NOTES, "--similarity", "exact", "--display", "none", "--json")
-    arms = json.loads(call("run", "oracle", *asked, "--docs", "full", "--docs", "names"))["arms"]
+    arms = last(call("run", "oracle", *asked, "--docs", "full", "--docs", "names"))["arms"]
     assert [(arm["success_rate"], arm["recall"]) for arm in arms] == [(1.0, 1.0)] * 2
     assert "Buy stamps" in call("--open", NOTES, "show", "latest", "stamps", "--diff")
     assert "oracle docs=names" in call("compare", "latest")
@@ -305,7 +310,7 @@ def test_an_answer_format_is_one_more_arm_of_the_same_file(
     model = tiny_gguf.write(tmp_path / "tiny.gguf")
     asked = ("--limit", 1, "--max-calls", 1, "--max-tokens", 24, "--threads", 1, "--tools", "exact")
     formats = ("--format", "rig", "--format", "tagged", "--display", "none", "--json")
-    arms = json.loads(call("run", model, *asked, *formats, plugins=("tagged.py",)))["arms"]
+    arms = last(call("run", model, *asked, *formats, plugins=("tagged.py",)))["arms"]
     assert [arm["arm"] for arm in arms] == ["tiny format=rig", "tiny format=tagged"]
     assert "format=tagged" in call("compare", "latest")
     assert "format=tagged" in call("show", "latest")
@@ -334,9 +339,7 @@ def test_a_preset_is_the_form_of_the_templates_it_is_for(
     (tmp_path / "toy.jinja").write_text(TOY_TEMPLATE)
     asked = ("--limit", 1, "--max-calls", 1, "--max-tokens", 24, "--threads", 1, "--tools", "exact")
     forms = ("--format", "native", "--format", "toy", "--format", "rig", "--chat-template", "toy.jinja")
-    played = json.loads(
-        call("run", model, *asked, *forms, "--display", "none", "--json", plugins=("preset.py",))
-    )
+    played = last(call("run", model, *asked, *forms, "--display", "none", "--json", plugins=("preset.py",)))
     assert [arm["arm"] for arm in played["arms"]] == [
         f"tiny format={form}" for form in ("native", "toy", "rig")
     ]
@@ -398,7 +401,7 @@ def test_an_export_writes_runs_of_any_method(call: Call, tmp_path: Path) -> None
 def test_a_dial_makes_arms_and_has_a_metric_of_its_own(call: Call) -> None:
     asked = ("run", "oracle", "--limit", 2, "--similarity", "exact", "--display", "none")
     levels = ("--set", "shouting=0,2", "--set", "shouting=5", "--json")
-    arms = json.loads(call(*asked, *levels, plugins=("shouting.py",)))["arms"]
+    arms = last(call(*asked, *levels, plugins=("shouting.py",)))["arms"]
     assert [arm["arm"] for arm in arms] == [f"oracle shouting={level}" for level in (0, 2, 5)]
     assert [(arm["success_rate"], arm["shouts_back"]) for arm in arms] == [(1.0, 0.0)] * 3
     wrong = (*asked, "--set", "shouting=x")
@@ -423,7 +426,7 @@ def test_a_plugin_of_80_lines_has_a_verb_options_a_strategy_and_a_note(call: Cal
     asked = ("run", "bisecting", "counting", "--suite", secrets, "--role", "user=honest", "--json")
     options = ("--patience", 2, "--mood", "calm", "--mood", "wild", "--display", "none")
     plugins = (*plugin, "guessing.py")
-    better, _, worse, _ = json.loads(call(*asked, *options, plugins=plugins))["arms"]
+    better, _, worse, _ = last(call(*asked, *options, plugins=plugins))["arms"]
     assert (better["arm"], better["conversations"]) == ("bisecting mood=calm", 6)
     assert 2 <= worse["conversations"] < 6
     assert worse["decided"] == "dropped after 2 wrong"

@@ -1,6 +1,7 @@
 """The packaged all-MiniLM-L6-v2, and an adapter that judges whether two passages say the same."""
 
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from functools import cached_property, lru_cache
 from hashlib import sha256
@@ -86,8 +87,8 @@ def release() -> str:
 
 def directory() -> Path:
     """Return the folder of the packaged encoder. Raises RigError if it or what reads it is not installed."""
-    specs = {module: find_spec(module) for module in (PACKAGE, "sentence_transformers", "torch")}
-    if missing := [module for module, spec in specs.items() if spec is None]:
+    needed = (PACKAGE, "sentence_transformers", "torch")
+    if missing := [module for module in needed if module not in sys.modules and find_spec(module) is None]:
         raise RigError(
             f"{missing[0]}, which judges texts, is not installed; install rig-eval[engine], or score with "
             "--similarity exact"
