@@ -48,6 +48,7 @@ EXAMPLES: dict[str, list[str]] = {
     "compare": [
         _TWO,
         "compare latest --json",
+        "compare latest --at-least 3tok/s --memory 1GiB --json",
         "compare latest --json --fail-if-worse 5",
         "compare latest --sequential --json",
         "compare latest --paths --json",
@@ -84,7 +85,11 @@ EXAMPLES: dict[str, list[str]] = {
     ],
     "world build": ["world build --output world.sqlite --json"],
     "world check": ["world check --json"],
-    "models info": ["models info tiny.gguf --json", "models info tiny.gguf --fit --json"],
+    "models info": [
+        "models info tiny.gguf --json",
+        "models info tiny.gguf --fit --json",
+        "models info tiny.gguf --tools --json",
+    ],
     "models list": ["models list --json"],
     "models verify": ["models verify tiny.gguf --json"],
     "models templates": ["models templates tiny.gguf other.gguf --json"],

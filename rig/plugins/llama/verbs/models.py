@@ -104,7 +104,7 @@ def info(
         return
     if load or asked != EngineSettings():
         raise RigError("options on how to load a model go with --fit")
-    if tools:
+    if tools and not as_json:
         model_info.show_tools(source)
     elif as_json:
         about = {"adapter": adapter and adapter.as_json(), "tool_calls": model_info.tools_json(source)}
