@@ -307,6 +307,11 @@ def test_without_a_decision_the_arms_are_listed(rig: Rig, tmp_path: Path) -> Non
     assert "give one of abcde/f16, abcde/q4" in done.err
 
 
+def test_layouts_of_weights_are_as_they_were(arm: Arm) -> None:
+    assert "--no-repack" in arm.words({"cpu_weight_layouts": False})
+    assert "--no-repack" not in arm.words({"cpu_weight_layouts": True})
+
+
 def test_every_option_is_one_of_llama_servers(arm: Arm) -> None:
     """By the source of the llama.cpp that rig uses; the short text of an option is all that is read of it."""
     if not (place := os.environ.get("RIG_LLAMA_CPP")):
@@ -319,9 +324,15 @@ def test_every_option_is_one_of_llama_servers(arm: Arm) -> None:
     }
     from rig.plugins.serve_commands.programs import _KNOBS, _SAMPLING
 
-    changes: dict[str, Any] = {"n_cpu_moe": 3, "adapter": "fine.gguf", "thinking": "on", "thinking_tokens": 9}
+    changes: dict[str, Any] = {
+        "cpu_weight_layouts": False,
+        "n_cpu_moe": 3,
+        "adapter": "fine.gguf",
+        "thinking": "on",
+        "thinking_tokens": 9,
+    }
     changes |= {"llama.main_gpu": 0, "llama.tensor_split": "1,1", "llama.tensor_buft_overrides": "exps=CPU"}
     both = [arm.words({**changes, "adapter_scale": scale}, chat_template="/t") for scale in (1.0, 0.5)]
     options = {word for words in both for word in words if re.fullmatch(r"--?[a-z][\w-]*", word)}
-    assert {"-m", "-fa", "--jinja", "--lora", "--lora-scaled", "--reasoning-budget"} <= options
+    assert {"-m", "-fa", "--jinja", "--no-repack", "--lora", "--lora-scaled", "--reasoning-budget"} <= options
     assert (options | {*_SAMPLING.values(), *_KNOBS.values()}) <= named

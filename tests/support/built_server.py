@@ -15,10 +15,20 @@ from pathlib import Path
 import pytest
 
 _SOURCES = ("common", "common/jinja", "common/parsers", "tools/server", "vendor/cpp-httplib")
-_IMAGES = ("tools/mtmd", "tools/mtmd/models")
+_IMAGES = ("tools/mtmd", "tools/mtmd/models", "vendor/hash", "vendor/hash/sha256")
 """What reads images and sound, which the server wants and rig's build of the wheel leaves out."""
 _PROGRAMS = ("mtmd-cli.cpp", "deprecation-warning.cpp")
-_INCLUDES = ("common", "include", "ggml/include", "vendor", "src", "tools/mtmd", "tools/server", ".")
+_INCLUDES = (
+    "common",
+    "include",
+    "ggml/include",
+    "vendor",
+    "src",
+    "tools/mtmd",
+    "tools/server",
+    "vendor/hash",
+    ".",
+)
 _FLAGS = ("-O1", "-std=c++17", "-DNDEBUG", "-w")
 
 
@@ -52,14 +62,15 @@ def _build(source: Path, folder: Path, libraries: Path) -> None:
     (folder / "build-info.cpp").write_text("vendored".join(info.split("@")[::2]))
     has_images = (libraries / "libmtmd.so").exists()
     places = _SOURCES if has_images else (*_SOURCES, *_IMAGES)
-    files = [*folder.glob("*.cpp"), *(file for place in places for file in (source / place).glob("*.cpp"))]
-    files = [file for file in files if file.name not in _PROGRAMS]
+    found = [*folder.iterdir(), *(file for place in places for file in (source / place).iterdir())]
+    files = [file for file in found if file.suffix in (".c", ".cpp") and file.name not in _PROGRAMS]
     includes = [f"-I{source / place}" for place in _INCLUDES]
 
     def compiled(file: Path) -> str:
         target = folder / f"{'-'.join(file.parts[-3:])}.o"
         if not target.exists():
-            _run("g++", *_FLAGS, f"-I{folder}", *includes, "-c", str(file), "-o", f"{target}.new")
+            compiler = ("gcc", "-w") if file.suffix == ".c" else ("g++", *_FLAGS)
+            _run(*compiler, f"-I{folder}", *includes, "-c", str(file), "-o", f"{target}.new")
             Path(f"{target}.new").rename(target)
         return str(target)
 

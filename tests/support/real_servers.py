@@ -71,8 +71,13 @@ def llama_server(
 @contextmanager
 def vendored_llama_server(model: Path, folder: Path, *, n_ctx: int = 4096) -> Iterator[Server]:
     """llama-server of the very commit that rig's library is of. Skips the test where it cannot be built."""
+    import llama_cpp
+
     options = {"-m": model, "-c": n_ctx, "-np": 1, "-t": 1, "-tb": 1}
-    with vendored_by([str(word) for pair in options.items() for word in pair], folder) as server:
+    words = [str(word) for pair in options.items() for word in pair]
+    if b"AMX_INT8 = 1" in llama_cpp.llama_print_system_info():  # as rig does there
+        words.append("--no-repack")
+    with vendored_by(words, folder) as server:
         yield server
 
 

@@ -87,6 +87,8 @@ def _options(served: ServedArm) -> Iterator[tuple[str, str | None]]:
     yield "-np", "1"  # several slots would share the context
     yield from zip(("-ctk", "-ctv"), tested.kv, strict=True)
     yield "-fa", "on" if tested.flash_attention else "off"
+    if not tested.cpu_weight_layouts:
+        yield "--no-repack", None  # other layouts of weights add up in another order, and some builds crash
     yield "-ngl", "all" if tested.n_gpu_layers < 0 else str(tested.n_gpu_layers)
     if tested.n_cpu_moe:
         yield "--n-cpu-moe", str(tested.n_cpu_moe)

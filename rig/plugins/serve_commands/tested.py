@@ -89,6 +89,7 @@ class Tested(_Part):
     n_gpu_layers: Annotated[int, Field(ge=-1)]
     kv_type: Text
     flash_attention: bool
+    cpu_weight_layouts: bool = True
     max_tokens: Count
     temperature: Number
     chat_template_sha256: Digest
