@@ -113,7 +113,7 @@ def test_an_option_of_the_engine_is_one_entry(changed: Path, call: Call, tmp_pat
     Path(os.environ["RIG_CONFIG"]).write_text("[run]\nwarmth = [1, 4]\nlimit = 1\n", encoding="utf-8")
     played = call(changed, *rig, "run", "oracle", "--display", "none", "--json")
     assert "rig: from rig.toml: --limit 1, --warmth 1,4" in played.stderr
-    [run] = json.loads(call(changed, *rig, "runs", "--json").stdout)
+    run, *_ = json.loads(call(changed, *rig, "runs", "--json").stdout)
     assert run["settings"]["warmth"] == [1, 4]
 
 
