@@ -126,7 +126,7 @@ def test_arms_of_several_runs_are_tabulated_together_and_reported(
     assert "agreement by conversation: ICC3 of slot F1" in rig("compare", "y", *asked, "--full").out
     report = ("report", "x", "y", "--across-settings", "--tables", "--format")
     assert "Table 2. Agreement with human evaluation" in rig(*report, "md").out
-    assert rig(*report, "json").json["tables"] == tables
+    assert json.loads(rig(*report, "json").out)["tables"] == tables
     page = rig(*report, "html").out
     assert "<h2 id=tables>" in page
     assert "<td>u_gpt35_a_y" not in page
