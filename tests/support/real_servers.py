@@ -23,6 +23,22 @@ server = xllamacpp.Server(p)
 sys.stdin.read()
 """
 
+LLAMA_CPP_SERVER = """
+import runpy
+import llama_cpp.llama_cpp as C
+
+default_params = C.llama_model_default_params
+
+def without_layouts():
+    parameters = default_params()
+    parameters.use_extra_bufts = b"AMX_INT8 = 1" not in C.llama_print_system_info()
+    return parameters
+
+C.llama_model_default_params = without_layouts
+runpy.run_module("llama_cpp.server", run_name="__main__")
+"""
+"""Like rig, it leaves out the CPU's weight layouts where llama.cpp was compiled for AMX: there it crashes."""
+
 
 def free_port() -> int:
     with socket.socket() as probe:
@@ -104,7 +120,7 @@ def llama_cpp_server(model: Path, folder: Path, *, n_ctx: int = 4096) -> Iterato
     options = {"--model": model, "--port": port, "--n_ctx": n_ctx, "--n_threads": 1, "--n_threads_batch": 1}
     words = [str(word) for pair in options.items() for word in pair]
     yield from _until_done(
-        [sys.executable, "-m", "llama_cpp.server", "--host", "127.0.0.1", *words], port, folder
+        [sys.executable, "-c", LLAMA_CPP_SERVER, "--host", "127.0.0.1", *words], port, folder
     )
 
 
