@@ -6,12 +6,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from typing import Any
 
 import pytest
 from fake_servers import FakeServer, Reply, chunk, events, spoken, whole
 
 from rig.core import opening
 from rig.core.errors import ErrorKind, RigError
+from rig.plugins.served.wire import client as client_module
 from rig.plugins.served.wire.address import Address
 from rig.plugins.served.wire.client import HttpClient, ServerFault
 
@@ -170,7 +172,19 @@ def test_text_that_is_no_unicode_is_sent_as_a_file_in_process_reads_it(serve: Se
     assert server.bodies == [{"messages": [{"role": "user", "content": "é?"}]}]
 
 
-def test_headers_that_never_end_are_given_up_in_time(connections: list[tuple[str, int]]) -> None:
+@pytest.mark.parametrize("busy_s", [0.0, 0.2])
+def test_headers_that_never_end_are_given_up_in_time(
+    connections: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch, busy_s: float
+) -> None:
+    timer = client_module._timer
+
+    def slowly(*arguments: Any) -> Any:
+        """The timer on a machine that does something else as soon as it has started."""
+        started = timer(*arguments)
+        time.sleep(busy_s)
+        return started
+
+    monkeypatch.setattr(client_module, "_timer", slowly)
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def drip() -> None:

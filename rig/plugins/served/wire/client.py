@@ -169,7 +169,7 @@ class HttpClient:
         timer = _timer(limit, sockets)
         reply: _Reply | None = None
         try:
-            with _translated(limit), self._request(path, body, limit, trace) as response:
+            with _translated(limit, until), self._request(path, body, limit, trace) as response:
                 timer.cancel()
                 chunks = _bounded(response.iter_raw(), most, until)
                 if not response.is_success:
@@ -233,9 +233,11 @@ def _shut(sockets: set[socket.socket]) -> None:
 
 
 @contextmanager
-def _translated(timeout_s: float) -> Iterator[None]:
-    """A context that turns errors of the connection into a ServerFault."""
-    until = monotonic() + timeout_s
+def _translated(timeout_s: float, until: float) -> Iterator[None]:
+    """A context that turns errors of the connection into a ServerFault.
+
+    From the moment `until`, the timer may have closed the connection.
+    """
     try:
         yield
     except httpx.ConnectError as error:
@@ -249,6 +251,8 @@ def _translated(timeout_s: float) -> Iterator[None]:
         kind = ErrorKind.CONNECTION if is_lost else ErrorKind.MALFORMED
         raise ServerFault(kind, f"broken HTTP: {error}") from error
     except (httpx.HTTPError, httpx.StreamError, OSError) as error:
+        if monotonic() >= until:
+            raise ServerFault(ErrorKind.TIMEOUT, f"no answer within {timeout_s:g} s") from error
         raise ServerFault(ErrorKind.CONNECTION, f"the connection was lost: {error}") from error
     except RuntimeError as error:  # httpx raises it if the client was closed meanwhile
         raise ServerFault(ErrorKind.CONNECTION, str(error)) from error
