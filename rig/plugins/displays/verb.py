@@ -23,7 +23,7 @@ from rig.cli.run import Notifier
 from rig.cli.runs import go_on
 from rig.cli.verbs import argument, option, verb
 from rig.core.errors import RigError
-from rig.core.events import Emit, Event
+from rig.core.events import Emit
 from rig.core.paths import DEMO
 from rig.plugins.replay.player import SLOWEST
 
@@ -92,6 +92,7 @@ def tell(
     Returns the exit code.
     """
     from rig.plugins.replay.player import Player
+    from rig.running.bus import Bus
     from rig.show.card import ending
     from rig.store import Runs
 
@@ -110,11 +111,7 @@ def tell(
         notifier = Notifier(bell=False)
 
         def play(emit: Emit) -> None:
-            def tell_both(event: Event) -> None:
-                notifier.tell(event)
-                emit(event)
-
-            player.play(tell_both)
+            player.play(Bus((notifier.tell, emit), player).emit)
 
         displays.choose(view, stream).run(play, player)
     with Runs.open(store) as opened:

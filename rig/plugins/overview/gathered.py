@@ -203,7 +203,7 @@ def _arm(
         planned=len(run.conversations) * run.repeats,
         grader=short(arm.grader.rules) if arm.grader else "",
         is_chosen=is_chosen,
-        notes=tuple(map(_cut, notes)),
+        notes=tuple(short(note, _NOTE, "…") for note in notes),
         endings={talk: _ending(declaration, of_talk) for talk, of_talk in sorted(played.items())},
     )
 
@@ -246,13 +246,7 @@ def _ending(declaration: Declaration, cells: Sequence[ScoredCell]) -> Ending:
     return Ending(sum(right), len(cells), text)
 
 
-def _cut(note: str) -> str:
-    """Return a note on one line, with a sign where no page has room for more of it."""
-    line = one_line(note[: 4 * _NOTE])
-    return line if len(line) <= _NOTE else f"{line[:_NOTE]}…"
-
-
-def short(value: object) -> str:
-    """Return a text of the store on one line, cut where no page has room for more."""
-    line = one_line(str(value)[: 4 * NAME])
-    return line if len(line) <= NAME else line[:NAME]
+def short(value: object, most: int = NAME, sign: str = "") -> str:
+    """Return a text of the store on one line, cut where no page has room for more, with a sign if so."""
+    line = one_line(str(value)[: 4 * most])
+    return line if len(line) <= most else line[:most] + sign

@@ -11,7 +11,7 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from rig.compare.findings import ArmPair, Comparison, Flip
@@ -247,9 +247,11 @@ def script_hash(script: str) -> str:
 
 @cache
 def environment(package: str = _PACKAGE) -> Environment:
-    """Return an environment for a package's templates in which every text is escaped and made visible."""
+    """Return an environment in which every text is escaped and made visible, for a package's templates and
+    those that all pages share.
+    """
     return Environment(
-        loader=PackageLoader(package),
+        loader=ChoiceLoader([PackageLoader(package), PackageLoader(_PACKAGE)]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

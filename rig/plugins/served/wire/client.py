@@ -242,17 +242,13 @@ def _translated(timeout_s: float, until: float) -> Iterator[None]:
         yield
     except httpx.ConnectError as error:
         raise Unreachable(ErrorKind.CONNECTION, f"cannot be reached: {error}") from error
-    except httpx.TimeoutException as error:
-        raise ServerFault(ErrorKind.TIMEOUT, f"no answer within {timeout_s:g} s") from error
-    except (httpx.RemoteProtocolError, httpx.DecodingError, httpx.InvalidURL) as error:
-        if monotonic() >= until:
+    except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError) as error:
+        if isinstance(error, httpx.TimeoutException) or monotonic() >= until:
             raise ServerFault(ErrorKind.TIMEOUT, f"no answer within {timeout_s:g} s") from error
-        is_lost = "closed" in str(error) or "disconnect" in str(error)
-        kind = ErrorKind.CONNECTION if is_lost else ErrorKind.MALFORMED
-        raise ServerFault(kind, f"broken HTTP: {error}") from error
-    except (httpx.HTTPError, httpx.StreamError, OSError) as error:
-        if monotonic() >= until:
-            raise ServerFault(ErrorKind.TIMEOUT, f"no answer within {timeout_s:g} s") from error
+        if isinstance(error, httpx.RemoteProtocolError | httpx.DecodingError | httpx.InvalidURL):
+            is_lost = "closed" in str(error) or "disconnect" in str(error)
+            kind = ErrorKind.CONNECTION if is_lost else ErrorKind.MALFORMED
+            raise ServerFault(kind, f"broken HTTP: {error}") from error
         raise ServerFault(ErrorKind.CONNECTION, f"the connection was lost: {error}") from error
     except RuntimeError as error:  # httpx raises it if the client was closed meanwhile
         raise ServerFault(ErrorKind.CONNECTION, str(error)) from error
