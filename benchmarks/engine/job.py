@@ -36,8 +36,12 @@ class Job:
 
     @property
     def settings(self) -> EngineSettings:
-        """The settings of rig's engine: greedy, and with as many tokens as the longest answer may have."""
+        """The settings of rig's engine: greedy, and with as many tokens as the longest answer may have.
+
+        Answers have rig's own form, the only one that a JSON Schema describes, so that peers can be held to it.
+        """
         return EngineSettings(
+            format="rig",
             n_ctx=self.n_ctx,
             n_threads=self.threads,
             n_gpu_layers=self.gpu_layers,

@@ -2,6 +2,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import native_templates
 import pytest
 import tiny_gguf
 
@@ -12,6 +13,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "llama-bpe": {},
     "gemma3-spm": {"architecture": "gemma3", "tokenizer": "spm", "template": tiny_gguf.STRICT, "window": 32},
     "mamba-bpe": {"architecture": "mamba"},
+    "native-bpe": {"template": native_templates.OWN["json in tags"]},
 }
 
 

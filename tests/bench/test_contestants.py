@@ -86,6 +86,14 @@ def test_what_is_rendered_is_what_the_engine_reads(make_job: MakeJob) -> None:
     assert all(prompt.text and "<|im_start|>system" in prompt.text for prompt in prompts)
 
 
+def test_a_model_with_a_form_of_its_own_is_held_to_a_schema_too(make_job: MakeJob) -> None:
+    """Its own form has no JSON Schema, which every peer needs."""
+    render(make_job("render", "native-bpe"))
+    prompts = files.read(Path(make_job("rig", "native-bpe").prompts))
+    assert prompts
+    assert all("anyOf" in prompt.schema or "type" in prompt.schema for prompt in prompts)
+
+
 def test_text_of_others_becomes_tokens_and_tokens_text(make_job: MakeJob) -> None:
     job = given(
         make_job("render"),
