@@ -11,6 +11,7 @@ from rig.core.models import StepKey
 from rig.plugins.llama.core.assessment import Assessment, Choice
 from rig.plugins.screen.results import KINDS, ArmScreen, Screen, ScreenedStep, TurnKey, by_turn
 from rig.plugins.screen.screening import knowing
+from rig.plugins.screen.verb import screen_text
 
 
 def choice(logprob: float = -1.0, rank: int = 0, kind: Any = "value") -> Choice:
@@ -70,6 +71,17 @@ def test_a_turn_counts_only_as_a_whole() -> None:
     found = arm(step("a", 1, 0, choice()), step("a", 1, 1, fault="x"), step("a", 3, 0, choice()))
     assert [key for key, _ in by_turn(found)] == [TurnKey("a", 3)]
     assert list(by_turn(arm())) == []
+
+
+def test_a_model_that_begins_few_calls_in_its_form_is_named() -> None:
+    """Such a model may write its calls in another form, which screening does not ask for."""
+    leaking = arm(step("a", 1, 0, choice(-5, 3, "answer")), name="leaking")
+    calling = arm(step("a", 1, 0, choice(-1, 0, "answer")), name="calling")
+    told = [
+        line for line in screen_text(Screen((leaking, calling), ("a",), {})).split("\n") if "own form" in line
+    ]
+    assert len(told) == 1
+    assert told[0].startswith("leaking: begins a call in its own form in 0.0% of true calls")
 
 
 def test_a_screen_says_everything_by_name_and_steps_if_asked() -> None:

@@ -251,6 +251,9 @@ def progress(doing: str = "screened", what: str = "conversation") -> Callable[[s
     return show
 
 
+_FEW_BEGUN = 0.5
+"""Below this share of true calls that a model begins in its form, it may be one that leaks its calls."""
+
 _KINDS = {
     "answer": "call or reply",
     "tool": "tool",
@@ -281,6 +284,11 @@ def screen_text(screen: Screen, validity: Sequence[Validity] = (), width: int | 
             f"{arm.name}: {remark}" for remark in (*arm.remarks, *filter(None, [made_from(arm.fingerprint)]))
         ]
         lines += [f"{arm.name} failed: {arm.failure}"] if arm.failure else []
+        if (begun := arm.decides_to_call) is not None and begun < _FEW_BEGUN:
+            lines.append(
+                f"{arm.name}: begins a call in its own form in {percent(begun)} of true calls; calls that it"
+                " would write in another form are not seen here: play it, or see `rig doctor`"
+            )
     if validity:
         lines.append(
             "\nhow well that predicts the stored run, turn by turn (AUC: 50% is chance, 100% is perfect)"
