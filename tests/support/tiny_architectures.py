@@ -110,6 +110,21 @@ def _delta_net(gates: dict[str, tuple[int, ...]]) -> Tensors:
     yield "ssm_out.weight", (values, WIDTH)
 
 
+def _rwkv7(rank: int = 8) -> Tensors:
+    yield from _biases("attn_norm", "attn_norm_2", "time_mix_ln")
+    for name in ("w0", "a0", "v0", "k_k", "k_a", "r_k", "ln"):
+        yield f"time_mix_{name}.weight", (WIDTH,)
+    for name in "wavg":
+        yield f"time_mix_{name}1.weight", (WIDTH, rank)
+        yield f"time_mix_{name}2.weight", (rank, WIDTH)
+    for name in ("key", "value", "receptance", "output"):
+        yield f"time_mix_{name}.weight", (WIDTH, WIDTH)
+    yield "time_mix_lerp_fused.weight", (WIDTH, 1, 1, 6)
+    yield "channel_mix_lerp_k.weight", (WIDTH, 1, 1)
+    yield "channel_mix_key.weight", (WIDTH, INNER)
+    yield "channel_mix_value.weight", (INNER, WIDTH)
+
+
 def _biases(*names: str, **sizes: int) -> Tensors:
     yield from ((f"{name}.bias", (sizes.get(name, WIDTH),)) for name in names)
 
@@ -153,6 +168,7 @@ _PARTS: dict[str, Callable[[], Tensors]] = {
     "conv": _convolution,
     "mamba1": _mamba1,
     "mamba2": _mamba2,
+    "rwkv7": _rwkv7,
     "mamba2/no_norm": lambda: _mamba2(gated_norm=False),
     "delta": lambda: _delta_net({"ssm_ba.weight": (WIDTH, 8)}),
     "delta/split": lambda: _delta_net({"ssm_beta.weight": (WIDTH, 4), "ssm_alpha.weight": (WIDTH, 4)}),
@@ -288,6 +304,16 @@ ARCHITECTURES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
         },
     ),
     "mamba2": (("attn_norm mamba2",) * 4, {**_MAMBA2, "attention.head_count": 0}),
+    "rwkv7": (
+        ("attn_norm attn_norm_2 rwkv7",) * 4,
+        {
+            "attention.head_count": 0,
+            # llama.cpp's AVX-512 code takes 64 numbers at once: a smaller head is written past its end.
+            "wkv.head_size": 64,
+            "token_shift_count": 2,
+            **{f"attention.{kind}_lora_rank": 8 for kind in ("decay", "iclr", "value_residual_mix", "gate")},
+        },
+    ),
     "jamba": (
         (
             "attn_norm mamba1 ffn_norm ffn/narrow",
@@ -371,6 +397,8 @@ def write(path: Path, architecture: str, *, n_ctx: int = 4096, seed: int = 0) ->
     tensors = [("token_embd.weight", (WIDTH, n_vocab)), (f"{last}.weight", (WIDTH,))]
     if architecture == "gemma4":
         tensors.append(("rope_freqs.weight", (HEAD,)))
+    if architecture == "rwkv7":
+        tensors += [("token_embd_norm.weight", (WIDTH,)), *_biases("token_embd_norm", "output_norm")]
     if architecture not in ("cohere2", "gemma2"):  # theirs is the embedding
         tensors.append(("output.weight", (WIDTH, n_vocab)))
     for number, layer in enumerate(layers):
@@ -399,7 +427,9 @@ def _values(random: np.random.Generator, name: str, shape: tuple[int, ...]) -> A
         return np.ones(reverse, dtype=np.float32)
     if name.endswith("ssm_a"):
         return -np.exp(random.uniform(0, 1, reverse)).astype(np.float32)
-    if name.endswith("ssm_dt.bias"):
+    if name.endswith(("ssm_dt.bias", "time_mix_w0.weight")):
         return random.normal(-6, 0.05, reverse).astype(np.float32)  # a state that lasts hundreds of tokens
+    if name.endswith("time_mix_w2.weight"):
+        return np.zeros(reverse, dtype=np.float32)  # or some of it lasts less
     scale = 0.7 if name.startswith("token_embd") else 0.05 if "bias" in name else 1.6 / math.sqrt(shape[0])
     return (random.standard_normal(reverse) * scale).astype(np.float32)
