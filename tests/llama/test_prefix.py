@@ -189,15 +189,18 @@ def test_a_hybrid_goes_back_to_what_is_shared_and_gives_the_same_bits(hybrid: Pa
                 assert cold.run(*prompt) == (0, bits)
 
 
-def test_a_hybrid_without_a_free_copy_drops_the_oldest_but_not_the_first(hybrid: Path) -> None:
-    parts = [tuple(range(20 * part + 2, 20 * part + 14)) for part in range(8)]
+def test_a_hybrid_without_a_free_copy_drops_the_one_that_saves_least(hybrid: Path) -> None:
+    """A long segment that others share, such as tools, outlasts the short ones of one conversation."""
+    tools = tuple(range(2, 102))
+    parts = [tuple(range(20 * part + 2, 20 * part + 14)) for part in range(6)]
     with closing(Bench(hybrid)) as bench:
-        bench.run(SYSTEM, *parts, OPEN)
+        bench.run(SYSTEM, tools, *parts, OPEN)
         assert len(bench.context.copies) == 4
-        ends = [sum(map(len, (SYSTEM, *parts[:count]))) for count in (0, 6, 7, 8)]
-        assert sorted(map(len, bench.context.copies)) == ends
-        assert bench.run(SYSTEM, *parts[:7], OPEN)[0] == ends[2]
-        assert bench.run(SYSTEM, *parts[:3], OPEN)[0] == ends[0]
+        whole = len(SYSTEM + tools)
+        last = whole + sum(map(len, parts))
+        assert {len(SYSTEM), whole, last} < set(map(len, bench.context.copies))
+        assert bench.run(SYSTEM, tools, *parts, (3,), OPEN)[0] == last
+        assert bench.run(SYSTEM, tools, B, OPEN)[0] == whole
 
 
 def test_a_hybrids_parallel_sequences_share_what_they_have_in_common(hybrid: Path) -> None:

@@ -246,8 +246,8 @@ class PrefixTree:
     def _copy(self, sequence: int) -> None:
         """Copy a sequence at the end of its lasting segments, if its memory cannot be cut.
 
-        If all copies are taken, the one that was used least recently goes, but not that of a first segment,
-        with which other conversations begin.
+        If all copies are taken, the one without which the fewest tokens would have to be computed again goes,
+        and of several the one that was used least recently.
         """
         if self._context.can_branch:
             return
@@ -255,10 +255,14 @@ class PrefixTree:
         number = self._copies.pop(segments, None)
         if number is None:
             free = set(range(len(self._context.copies))) - set(self._copies.values())
-            oldest = min(self._copies, key=lambda held: len(held) == 1, default=())
-            number = min(free) if free else self._copies.pop(oldest)
+            number = min(free) if free else self._copies.pop(min(self._copies, key=self._worth))
             self._context.copy(sequence, number)
         self._copies[segments] = number
+
+    def _worth(self, held: tuple[Segment, ...]) -> int:
+        """Return how many tokens a copy has more than the longest other copy that it continues."""
+        shorter = next((end for end in reversed(range(len(held))) if held[:end] in self._copies), 0)
+        return sum(map(len, held[shorter:]))
 
     def _return_to(self, sequence: int, segments: Sequence[Segment], least: int) -> int:
         """Return to the longest beginning of these segments of which there is a copy.
