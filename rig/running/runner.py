@@ -268,9 +268,20 @@ class _Loop:
                 state, self.control, self.clock, self.bus, self.scheduler, models, writer, totals
             )
             self.clock.begin_turn()
-            courses = [TaskCourse(session, where, task) for where, task in left]
+            ordered = left if self.scheduler else self._by_tools(arm, left)
+            courses = [TaskCourse(session, where, task) for where, task in ordered]
             drive(courses, models, slots, self.control, self.clock.begin_turn)
             self.is_skipping |= session.has_skipped
+
+    def _by_tools(self, arm: Arm, left: Iterable[tuple[Where, Task]]) -> Sequence[tuple[Where, Task]]:
+        """Put tasks of a repeat side by side that offer the same tools, so that these are read once."""
+        method, groups = self.plan.method, dict[tuple[str, ...], int]()
+
+        def place(left: tuple[Where, Task]) -> tuple[int, int]:
+            tools = method.opening(left[1], arm.settings, method.roles[0]).tools
+            return left[0].repeat, groups.setdefault(tuple(tool.name for tool in tools), len(groups))
+
+        return sorted(left, key=place)
 
     def _read(self, position: int, read: int, prompt: int) -> None:
         """Say how far an arm has read what all its prompts begin with. Raises Stopped if asked to stop."""

@@ -140,6 +140,31 @@ def test_repeats_play_every_conversation_again_under_other_keys(tmp_path: Path) 
     assert [key.repeat for key in keys] == [0] * 8 + [1] * 8
 
 
+def test_conversations_that_offer_the_same_tools_are_played_side_by_side(tmp_path: Path) -> None:
+    """So that the tools are read once. Without that, and between repeats, order is that of the plan."""
+    alarms, reminders, login = small_talks.conversations()
+    reminders, login = (replace(one, plugins=("Alarm", "Reminder")) for one in (reminders, login))
+    other = replace(alarms, name="more alarms")
+    played = []
+
+    def answer(request: Request) -> Prediction:
+        played.append((request.key.repeat, request.key.conversation))
+        return replied("")
+
+    tasks = (reminders, alarms, login, other)
+    for tools in ("suite", "all"):
+        settings = ToolTalkSettings(tools=tools)
+        path = tmp_path / f"{tools}.sqlite"
+        small_talks.play(
+            small_talks.plan(path, Scripted(answer), conversations=tasks, settings=settings, repeats=2)
+        )
+    grouped = [reminders.name, login.name, alarms.name, other.name]
+    expected = [(repeat, name) for repeat in (0, 1) for name in grouped]
+    expected += [(repeat, task.name) for repeat in (0, 1) for task in tasks]
+    assert list(dict.fromkeys(played[: len(played) // 2])) == expected[:8]
+    assert list(dict.fromkeys(played[len(played) // 2 :])) == expected[8:]
+
+
 class Breaking(OneByOne):
     """Answers a number of requests, then raises. Knows whether it was closed."""
 
