@@ -56,6 +56,9 @@ run: setup
 setup: $(VENV)/.rig
 	$(if $(PULLED),@$(BIN)/rig models pull $(PULLED))
 
+# Some container images turn bytecode off: every program that a test starts would then compile all of rig again.
+test test-all check: export PYTHONDONTWRITEBYTECODE =
+
 # What takes about a second or less, with few examples of each property: a few minutes.
 test: setup $(VENV)/.dev
 	@$(BIN)/pytest -n auto --dist worksteal -m "not slow" $(ARGS)
