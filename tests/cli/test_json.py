@@ -112,7 +112,7 @@ EXAMPLES: dict[str, list[str]] = {
 
 ELSEWHERE = {
     "tour": "tests/cli/test_json.py",
-    "models pull": "tests/cli/test_models.py",
+    "models pull": "tests/pull/test_pull.py",
     "models tune": "tests/tune/test_tune.py",
     "tools record": "tests/world/servers/test_verbs.py",
     "bundle": "tests/bundle/test_bundle.py",
