@@ -180,6 +180,15 @@ def rig(capfd: pytest.CaptureFixture[str], own_files: Path) -> Callable[..., Fin
 
 
 @pytest.fixture
+def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of models, which is empty and the test's own."""
+    directory = tmp_path / "models"
+    directory.mkdir()
+    monkeypatch.setenv("RIG_MODELS", str(directory))
+    return directory
+
+
+@pytest.fixture
 def write_gguf(tmp_path: Path) -> Callable[..., Path]:
     """Writes a small but complete GGUF model; see `_write_gguf` for what can be chosen."""
 
