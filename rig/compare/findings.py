@@ -19,7 +19,7 @@ from rig.compare.verdict import ArmVerdict, Recommendation
 from rig.config.limits import CutAnswers, cut_answers
 from rig.core.calls import ByName, JsonObject
 from rig.core.events import Speed
-from rig.core.metrics import UNPLAYED, Counts, Declaration, Metric, total
+from rig.core.metrics import UNPLAYED, Counts, Declaration, Metric, total, with_interval
 from rig.core.paths import runs_file
 from rig.stats import Estimate, Tallied
 from rig.stats.agreement import Interval
@@ -311,9 +311,10 @@ class Comparison:
         rows: list[Sequence[str]] = [("arm", metric.noun, "points more or less", "verdict")]
         for arm in self.arms:
             pair = pairs.get(arm.label)
-            difference = brief.in_words(metric, pair.differences[metric.name]) if pair else ""
+            difference = with_interval(metric.amount, pair.differences[metric.name]) if pair else ""
             verdict = pair.verdict.text if pair else "baseline"
-            rows.append((arm.label, brief.in_words(metric, arm.rates[metric.name]), difference, verdict))
+            rate = with_interval(metric.amount, arm.rates[metric.name])
+            rows.append((arm.label, rate, difference, verdict))
         return (self.recommendation.text() if self.recommendation else ""), rows
 
     def to_dicts(self) -> list[JsonObject]:

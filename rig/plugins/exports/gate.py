@@ -18,11 +18,10 @@ from rig.compare.verdict import Decision
 from rig.core.calls import JsonObject
 from rig.core.errors import MACHINE, ErrorKind, RigError, counted, meant
 from rig.core.files import read_toml
-from rig.core.metrics import UNPLAYED, Metric, if_right
+from rig.core.metrics import UNPLAYED, Metric, if_right, with_interval
 from rig.plugins.resources.measured import Resources, TurnSpeeds, TurnSpread, resources_in
 from rig.show.summary import contention_notes
-from rig.show.texts import with_interval
-from rig.stats import estimates
+from rig.stats import Estimate, estimates
 from rig.store import Runs
 
 _LARGEST_LIMIT = 1e18
@@ -372,8 +371,9 @@ def _ratio(condition: Condition, arm: Resources, baseline: Resources) -> Conditi
         why = (f"{whose} {condition.metric} is not known: {reason}" for whose, reason in few if reason)
         return ConditionFinding(Decision.CANNOT_TELL, "; ".join(why))
     value, low, high = own.median / other.median, own.low / other.high, own.high / other.low
-    text = " against ".join(map(_spread, (own, other)))
-    text += f", {value:.2f} ({low:.2f} to {high:.2f}) times as much in quiet turns"
+    text = " against ".join(with_interval(_number, of) for of in (own, other))
+    ratio = with_interval("{:.2f}".format, Estimate(value, low, high))
+    text += f", {ratio} times as much in quiet turns"
     return ConditionFinding(_bounded(condition, low, high), text, value, low, high)
 
 
@@ -381,11 +381,8 @@ def _median(condition: Condition, of: TurnSpread | None) -> ConditionFinding | N
     """Decide by the interval of a median; None if it has none."""
     if of is None or of.low is None or of.high is None:
         return None
-    return ConditionFinding(_bounded(condition, of.low, of.high), _spread(of), of.median, of.low, of.high)
-
-
-def _spread(of: TurnSpread) -> str:
-    return f"{_number(of.median)} ({_number(of.low or 0.0)} to {_number(of.high or 0.0)})"
+    text = with_interval(_number, of)
+    return ConditionFinding(_bounded(condition, of.low, of.high), text, of.median, of.low, of.high)
 
 
 def _number(number: float) -> str:

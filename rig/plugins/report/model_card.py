@@ -18,7 +18,7 @@ from rig.compare.findings import ArmPair, ArmResult, Comparison
 from rig.core.calls import Json, JsonObject
 from rig.core.errors import RigError, counted
 from rig.core.files import json_text
-from rig.core.metrics import UNPLAYED, Counts, Metric
+from rig.core.metrics import UNPLAYED, Counts, Metric, with_interval
 from rig.plugins.documents.documents import to_yaml
 from rig.plugins.llama.files.registry import entry_of
 from rig.plugins.report import plots
@@ -29,7 +29,7 @@ from rig.plugins.resources.text import resource_notes, spread_rows
 from rig.running.command import command, models_of
 from rig.show.compare import sparkline, titled
 from rig.show.table import inert, markdown
-from rig.show.texts import estimate, file_size, printable, with_interval
+from rig.show.texts import estimate, file_size, printable
 from rig.stats import Estimate
 from rig.store import Runs, StoredRun
 

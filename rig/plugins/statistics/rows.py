@@ -5,11 +5,11 @@ from math import isnan
 
 from rig.compare.findings import ArmPair, ArmResult, Comparison, Flip
 from rig.core.errors import counted
-from rig.core.metrics import UNCLEAR, Metric, if_right
+from rig.core.metrics import UNCLEAR, Metric, if_right, with_interval
 from rig.show import summary
 from rig.show.compare import signed
 from rig.show.table import Row
-from rig.show.texts import UNKNOWN, estimate, percent, with_interval
+from rig.show.texts import UNKNOWN, estimate, percent
 
 
 def heading(comparison: Comparison) -> list[str]:
