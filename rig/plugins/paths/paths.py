@@ -19,7 +19,7 @@ from rig.core import registry
 from rig.core.calls import ByName, JsonObject, without_token
 from rig.core.errors import RigError
 from rig.core.files import json_text
-from rig.core.tasks import ASSISTANT, PlayedTurn, turn_number
+from rig.core.tasks import PlayedTurn, turn_number
 from rig.plugins.paths.difference import PathDifference, difference, same_calls
 from rig.store import Runs, Transcript
 from rig.world.toolbox import Toolbox, find_toolbox
@@ -97,11 +97,9 @@ class _Pair:
     def __init__(self, runs: Runs, baseline: ScoredArm, arm: ScoredArm) -> None:
         self._runs, self._sides = runs, (baseline, arm)
         run = baseline.chosen.run
-        try:
-            method = methods.get(run.declaration.method)
-            self._role, self._begins_from_truth = method.roles[0], method.begins_from_truth
-        except RigError:  # its plugin is missing
-            self._role, self._begins_from_truth = ASSISTANT, False
+        self._role = methods.evaluated_role(run.declaration.method)
+        method = methods.known().get(run.declaration.method)
+        self._begins_from_truth = method is not None and method.begins_from_truth
         self._toolbox = _toolbox(baseline.chosen)
 
     def paths(self, keys: Sequence[ConversationKey]) -> ArmPaths:
