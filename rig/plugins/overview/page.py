@@ -67,7 +67,7 @@ class _Row(NamedTuple):
         return str(arm.planned) if arm.finished == arm.planned else f"{arm.finished} of {arm.planned}"
 
 
-class _File(NamedTuple):
+class _FileRow(NamedTuple):
     """A file in the table of files, with its newest arm that has a rate."""
 
     name: str
@@ -172,7 +172,7 @@ def _suite_rows(rows: Sequence[_Row], suites: Mapping[str, int]) -> list[tuple[s
     return [(name, len(runs[number]), arms[number], methods[number]) for name, number in suites.items()]
 
 
-def _file_rows(rows: Sequence[_Row], number: int) -> list[_File]:
+def _file_rows(rows: Sequence[_Row], number: int) -> list[_FileRow]:
     """Return each file with what is known of it, and its newest rate."""
     by_file: list[list[_Row]] = [[] for _ in range(number)]
     for row in rows:
@@ -183,7 +183,7 @@ def _file_rows(rows: Sequence[_Row], number: int) -> list[_File]:
         newest = next((row for row in of_file if row.arm.rate), None)
         runs = len({row.run.stored.id for row in of_file})
         size = file_size(arm.size) if arm.size else ""
-        files.append(_File(arm.file, arm.digest, size, arm.quantization, len(of_file), runs, newest))
+        files.append(_FileRow(arm.file, arm.digest, size, arm.quantization, len(of_file), runs, newest))
     return files
 
 

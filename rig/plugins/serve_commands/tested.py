@@ -35,22 +35,22 @@ Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 
 
-class _Part(BaseModel):
+class _TestedSettings(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
 
 
-class _Thinking(_Part):
+class _Thinking(_TestedSettings):
     on: JsonObject | None = None
     off: JsonObject | None = None
     off_word: str = ""
 
 
-class _Native(_Part):
+class _Native(_TestedSettings):
     tools_in: str = ""
     thinking: _Thinking = _Thinking()
 
 
-class Knobs(_Part):
+class Knobs(_TestedSettings):
     """llama.cpp's own parameters that were set (`--llama`), by its names; `others` are texts `NAME=VALUE`."""
 
     rope_scaling_type: Literal["none", "linear", "yarn", "longrope"] | None = None
@@ -73,7 +73,7 @@ class Knobs(_Part):
         return [name for name, value in self if name != "others" and value is not None] + [*self.others]
 
 
-class Tested(_Part):
+class Tested(_TestedSettings):
     """What an arm's fingerprint says about how its model was run, by the fingerprint's own names.
 
     Lengths are tokens, and -1 layers are all. `native_format` is None where the model answered in a form that
@@ -133,7 +133,7 @@ class Tested(_Part):
         return None if self.thinking == "off" else self.thinking_tokens
 
 
-class ServedArm(_Part):
+class ServedArm(_TestedSettings):
     """An arm to be served: its settings, and where the files are that it was run with.
 
     `remarks` are about these files.

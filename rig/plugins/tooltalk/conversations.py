@@ -208,7 +208,7 @@ class _Turn(BaseModel):
     translations: dict[str, str] = Field(default_factory=dict)
 
 
-class _File(BaseModel):
+class _ConversationFile(BaseModel):
     name: str
     conversation_id: str
     user: User
@@ -228,7 +228,7 @@ with what they do.
 
 def parse_conversation(source: JsonObject, where: str) -> Conversation:
     """Make a conversation from its JSON object, named `where` in errors. Raises RigError on a bad shape."""
-    file = parsed(_File, source, where, "a conversation")
+    file = parsed(_ConversationFile, source, where, "a conversation")
     fault = f"{where}: not a conversation"
     try:
         times.read(file.metadata.timestamp, times.INSTANT)
