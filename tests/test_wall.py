@@ -295,6 +295,14 @@ def test_a_room_has_few_files(room: str) -> None:
     assert len(list((CHECKOUT / "rig" / room).rglob("*.py"))) <= MOST_FILES
 
 
+def test_tests_stand_where_what_they_test_does() -> None:
+    """In the folder of a room, a tenant, a benchmark, or of the repository's top."""
+    places = (*CHECKOUT.iterdir(), *CHECKOUT.glob("benchmarks/*"))
+    known = {*RANKS, *TENANTS, *(place.name for place in places), "support", "tenants"}
+    folders = {path.relative_to(CHECKOUT / "tests").parts[0] for path in CHECKOUT.glob("tests/*/**/*.py")}
+    assert folders <= known
+
+
 def test_the_page_on_the_architecture_names_what_is_there() -> None:
     page = (CHECKOUT / "docs/lab/architecture.md").read_text(encoding="utf-8")
     listed = page.partition("```text")[2].partition("```")[0]
