@@ -137,8 +137,9 @@ def _conditions(path: Path, tier: Tier, rows: Any) -> Iterator[Condition]:
 
 
 class ConditionFinding(NamedTuple):
-    """What was found for a condition, in words, and in numbers where there are some: a value, and between
-    what it lies. The numbers are in the units of the limit.
+    """What decides a condition for an arm: a sentence, and the value with the bounds of its interval.
+
+    The numbers are in the unit of the condition's limit, and None where nothing was measured.
     """
 
     decision: Decision
