@@ -292,7 +292,7 @@ class Comparison:
     @property
     def curves(self) -> list[Trend]:
         """The trends that have points to draw, as success over the levels of a dial has."""
-        return [trend for found in self.trends.values() for trend in found if trend.points]
+        return [trend for trends in self.trends.values() for trend in trends if trend.points]
 
     @property
     def verdicts(self) -> dict[str, ArmVerdict]:
@@ -359,7 +359,7 @@ class Comparison:
             "arms": [arm.as_json(self.declaration) for arm in self.arms],
             "recommendation": self.recommendation.as_json() if self.recommendation else None,
             "pairs": [pair.as_json() for pair in self.pairs],
-            **{kind: [trend.as_json() for trend in found] for kind, found in self.trends.items()},
+            **{kind: [trend.as_json() for trend in trends] for kind, trends in self.trends.items()},
             "bootstrap": {"resamples": self.resamples, "seed": self.seed},
             "noise": self.noise.as_json() if self.noise else None,
             "notes": list(self.notes),

@@ -239,10 +239,10 @@ def judge(runs: Runs, addresses: Sequence[str], policy: Policy) -> GateResult:
         judged = comparison.arms[1:] or ([] if compared.left_out else comparison.arms)
         for arm in judged:
             if condition.metric in SPEEDS:
-                found = _speed(condition, resources[arm.label], resources[comparison.baseline.label])
+                finding = _speed(condition, resources[arm.label], resources[comparison.baseline.label])
             else:
-                found = _found(condition, arm, comparison)
-            results.append(ConditionResult(condition, arm.label, found))
+                finding = _found(condition, arm, comparison)
+            results.append(ConditionResult(condition, arm.label, finding))
         for label, why in compared.left_out.items():
             results.append(
                 ConditionResult(condition, label, ConditionFinding(Decision.CANNOT_TELL, f"left out: {why}"))
@@ -276,7 +276,7 @@ def _found(condition: Condition, arm: ArmResult, comparison: Comparison) -> Cond
     if condition.bound == "max_loss":
         verdict = next(pair.verdict for pair in comparison.pairs if pair.arm == arm.label)
         limit = condition.limit / comparison.metric.scale
-        found = ConditionFinding(verdict.decision(limit), verdict.text)
+        finding = ConditionFinding(verdict.decision(limit), verdict.text)
         doubts = list(_doubts(comparison, [arm, comparison.baseline]))
         share, cut = _cut_short(comparison.baseline)
         is_of_success = comparison.declaration.is_of_success(comparison.metric)
@@ -284,11 +284,11 @@ def _found(condition: Condition, arm: ArmResult, comparison: Comparison) -> Cond
             doubts += cut
     else:
         metric = metric_named(comparison.declaration, condition.metric)
-        found = _rate(condition, arm, comparison, metric)
+        finding = _rate(condition, arm, comparison, metric)
         doubts = list(_doubts(comparison, [arm]))
-    if not comparison.declaration.decides or (found.decision is Decision.PASSES and doubts):
-        found = found._replace(decision=Decision.CANNOT_TELL)
-    return found._replace(text="; ".join((found.text, *doubts)))
+    if not comparison.declaration.decides or (finding.decision is Decision.PASSES and doubts):
+        finding = finding._replace(decision=Decision.CANNOT_TELL)
+    return finding._replace(text="; ".join((finding.text, *doubts)))
 
 
 def _doubts(comparison: Comparison, sides: Sequence[ArmResult]) -> Iterator[str]:
@@ -343,23 +343,23 @@ def _speed(condition: Condition, arm: Resources, baseline: Resources) -> Conditi
     if condition.bound.endswith("_ratio"):
         return _ratio(condition, arm, baseline)
     quiet = read(arm)
-    found = _median(condition, quiet)
-    if found is None or quiet is None:
-        found = ConditionFinding(
+    finding = _median(condition, quiet)
+    if finding is None or quiet is None:
+        finding = ConditionFinding(
             Decision.CANNOT_TELL, f"its {condition.metric} is not known: {arm.too_few(quiet)}"
         )
     elif arm.is_known:
-        found = found._replace(text=f"{found.text}, the median of {quiet.count} quiet turns")
+        finding = finding._replace(text=f"{finding.text}, the median of {quiet.count} quiet turns")
     else:
-        found = found._replace(text=f"{found.text}, the median of {quiet.count} turns, quiet or not")
-    if found.decision is Decision.PASSES:
-        return found
+        finding = finding._replace(text=f"{finding.text}, the median of {quiet.count} turns, quiet or not")
+    if finding.decision is Decision.PASSES:
+        return finding
     at_worst = _median(condition, read(arm.at_worst))
     is_slower = condition.bound == ("min" if condition.metric.endswith("_rate") else "max")
     if is_slower and at_worst is not None and at_worst.decision is Decision.PASSES:
         why = "the median of all turns, which other processes can only have slowed down"
         return at_worst._replace(text=f"{at_worst.text}, {why}")
-    return found
+    return finding
 
 
 def _ratio(condition: Condition, arm: Resources, baseline: Resources) -> ConditionFinding:

@@ -65,14 +65,14 @@ def call_loop(steps: Sequence[Step], call: Call | None) -> Loop | None:
     It is one or several calls that stand there `REPEATS` times with the same results, and begin once more.
     """
     executed = [step.executed for step in steps if step.executed]
-    made = [_CallTexts(_text(one.call), _result(one.outcome)) for one in executed]
+    texts = [_CallTexts(_text(one.call), _result(one.outcome)) for one in executed]
     if call is not None:
         # Nobody knows yet what it will return, so nothing can tell it from the one that it repeats.
-        made.append(_CallTexts(_text(call), ""))
+        texts.append(_CallTexts(_text(call), ""))
     for period in range(1, _MOST_CALLS + 1):
-        if len(made) <= REPEATS * period:
+        if len(texts) <= REPEATS * period:
             return None
-        last, earlier = made[-1], made[:-1]
+        last, earlier = texts[-1], texts[:-1]
         if last.call != earlier[-period].call or (last.result and last.result != earlier[-period].result):
             continue
         times = _times(earlier, period)

@@ -97,12 +97,12 @@ def page(
     template = environment(_PACKAGE).get_template("runs.html")
     kept, text = len(gathered.runs), ""
     while True:
-        for said in _SAID if kept == len(gathered.runs) else _SAID[-1:]:
-            data = _inert(json_text({**data_of(gathered, store, said, kept, reports), "folder": folder}))
+        for detail in _SAID if kept == len(gathered.runs) else _SAID[-1:]:
+            data = _inert(json_text({**data_of(gathered, store, detail, kept, reports), "folder": folder}))
             for is_packed in (False, True):
-                shown = packed(data) if is_packed else Markup(data)
+                content = packed(data) if is_packed else Markup(data)
                 left_out = len(gathered.runs) - kept
-                text = template.render(**fixed, data=shown, is_packed=is_packed, left_out=left_out)
+                text = template.render(**fixed, data=content, is_packed=is_packed, left_out=left_out)
                 if len(text.encode("utf-8", "backslashreplace")) <= largest:
                     return text
         if not kept:

@@ -220,7 +220,7 @@ def as_markdown(card: JsonObject) -> str:
     }
     front = {"model-index": [{"name": card["subject"]["name"], "results": [results]}]}
     rates = [tuple(map(inert, (row["title"], row["text"], row["counted"]))) for row in words["rates"]]
-    taken = card["resources"]
+    speeds = card["resources"]["rows"]
     told = [(inert(name), inert(str(value))) for name, value in facts(card).items()]
     curves = []
     for curve in card.get("curves", ()):
@@ -235,8 +235,8 @@ def as_markdown(card: JsonObject) -> str:
         "\n".join(f"- {inert(line)}" for line in words["lines"]),
         "\n".join(curves),
         markdown(("", "95% interval over conversations", "counted"), rates),
-        markdown(SPREAD_HEADS, [tuple(map(inert, row)) for row in taken["rows"]]) if taken["rows"] else "",
-        inert(f"Measured on the machine of the run. {words['explained']}") if taken["rows"] else "",
+        markdown(SPREAD_HEADS, [tuple(map(inert, row)) for row in speeds]) if speeds else "",
+        inert(f"Measured on the machine of the run. {words['explained']}") if speeds else "",
         "### Get the same",
         f"`{inert(card['command'])}`",
         markdown(("", ""), told, texts=2),

@@ -124,7 +124,7 @@ class TimedTurn:
 def resources_in(runs: Runs, arms: Iterable[ArmResult]) -> dict[str, Resources]:
     """Return what stored arms took in all turns that they played, by their labels."""
     stored: dict[str, tuple[StoredRun, str, Mapping[str, Sequence[TimedTurn]]]] = {}
-    found = {}
+    resources = {}
     for arm in arms:
         if arm.run not in stored:
             run = runs.get(arm.run)
@@ -132,8 +132,8 @@ def resources_in(runs: Runs, arms: Iterable[ArmResult]) -> dict[str, Resources]:
             stored[arm.run] = run, role, _turns(runs, run, role)
         run, role, turns = stored[arm.run]
         of = run.arms[arm.position]
-        found[arm.label] = resources_of(turns.get(of.name, ()), of.speed, of.fingerprint or {})
-    return found
+        resources[arm.label] = resources_of(turns.get(of.name, ()), of.speed, of.fingerprint or {})
+    return resources
 
 
 _TURN = itemgetter("arm", "conversation", "repeat", "position")

@@ -46,10 +46,10 @@ def of_arms(
     with Runs.open(question.runs, question.graded_by) as stored:
         arms = choose(stored, question.addresses)
         comparison = compare_chosen(stored, arms, replace(question.options, one_will_do=True))
-        taken = resources_in(stored, comparison.arms)
+        resources = resources_in(stored, comparison.arms)
     labels = [arm.label for arm in comparison.arms]
     names = dict(zip(labels, short_names([one_line(label) for label in labels], ""), strict=True))
-    decision = decide(comparison, taken, demands, names)
+    decision = decide(comparison, resources, demands, names)
     if as_json:
         _print_json(comparison, decision, demands)
         return
@@ -78,12 +78,12 @@ def _table(comparison: Comparison, decision: ResourceDecision) -> str:
         else UNKNOWN
         for arm in comparison.arms
     ]
-    taken = [arm.resources for arm in decision.arms]
+    resources = [arm.resources for arm in decision.arms]
     rows = [
-        Row("size of the file", [file_size(of.file_bytes) for of in taken]),
+        Row("size of the file", [file_size(of.file_bytes) for of in resources]),
         Row(metric.noun, rates),
         *([Row("points more or less", differences)] if pairs else []),
-        *resource_rows(taken),
+        *resource_rows(resources),
         Row("meets all", [str(arm.met) for arm in decision.arms]),
     ]
     names = short_names([one_line(arm.arm) for arm in decision.arms])

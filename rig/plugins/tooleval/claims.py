@@ -94,9 +94,9 @@ def _is_doubtful(read: ReadText, example: ReadText, target: ReadText, own: Set[s
     clauses = [(_about(read.clauses, at, target) & own, clause) for at, clause in enumerate(read.clauses)]
     if any(about and _has(clause, target) for about, clause in clauses):
         return False
-    known = example.facts
+    facts = example.facts
     return any(
-        about and not _has(clause, target) and any(_is_new(atom.fact, known, target) for atom in clause.atoms)
+        about and not _has(clause, target) and any(_is_new(atom.fact, facts, target) for atom in clause.atoms)
         for about, clause in clauses
     )
 
