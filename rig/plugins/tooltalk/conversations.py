@@ -331,9 +331,10 @@ def load_directory(place: Path) -> list[Conversation]:
 
     The suite has the name of the directory, or of the folder with the tools if there is one.
     """
-    named = real(place)
-    named = named.parent if named.name == OWN and holds_toolbox(named.parent) else named
-    name = named.name.encode("utf-8", "backslashreplace").decode()
+    whole = real(place)
+    if whole.name == OWN and holds_toolbox(whole.parent):
+        whole = whole.parent
+    name = whole.name.encode("utf-8", "backslashreplace").decode()
     # ToolTalk's repository keeps its hard conversations in `data/tooltalk`.
     suite = "hard" if name == "tooltalk" else name
     folders = (place, *([place.parent] if place.name == OWN else []))

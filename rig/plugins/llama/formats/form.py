@@ -15,7 +15,7 @@ from rig.core.models import BROKEN, OWN, Message, ReplyMessage, ToolDoc, UserMes
 from rig.plugins.llama.core.settings import EngineSettings
 from rig.plugins.llama.core.template import QUIET, ChatMessage, ChatTemplate, ToolCall
 from rig.plugins.llama.formats import base, leaks
-from rig.plugins.llama.formats.base import AnswerFormat, Offer, Reading, RigFormat, Span, json_text
+from rig.plugins.llama.formats.base import AnswerFormat, Offer, Reading, RigFormat, Span, prompt_json
 from rig.plugins.llama.formats.detection import Native, Unsupported, family_native, native_of, thoughts_of
 from rig.plugins.llama.formats.probe import MARKER, Probe
 from rig.plugins.llama.formats.reader import NAME, CallReader, NotRead
@@ -140,7 +140,7 @@ class NativeFormat(AnswerFormat):
     def _tool_call(self, number: int, call: Call) -> ToolCall:
         identity = f"{number:09}" if self._native.ids == "nine" else f"functions.{call.name}:{number}"
         arguments = call.arguments if isinstance(call.arguments, dict) else {}
-        return ToolCall(identity, call.name, json_text(arguments) if self._native.as_text else arguments)
+        return ToolCall(identity, call.name, prompt_json(arguments) if self._native.as_text else arguments)
 
     def _result(self, tool_call: ToolCall, outcome: Outcome) -> ChatMessage:
         text = result_text(outcome)
@@ -290,7 +290,9 @@ def chat_messages(
 
 def result_text(outcome: Outcome) -> str:
     """Return the text that shows a model the outcome of a call."""
-    return json_text({"exception": outcome.exception} if outcome.exception is not None else outcome.response)
+    return prompt_json(
+        {"exception": outcome.exception} if outcome.exception is not None else outcome.response
+    )
 
 
 _RULES = (
