@@ -19,7 +19,8 @@ from rig.compare.verdict import ArmVerdict, Recommendation
 from rig.config.limits import CutAnswers, cut_answers
 from rig.core.calls import ByName, JsonObject
 from rig.core.events import Speed
-from rig.core.metrics import UNPLAYED, Counts, Declaration, Metric, total, with_interval
+from rig.core.intervals import with_interval
+from rig.core.metrics import UNPLAYED, Counts, Declaration, Metric, total
 from rig.core.paths import runs_file
 from rig.stats import Estimate, Tallied
 from rig.stats.agreement import Interval

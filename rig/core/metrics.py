@@ -4,9 +4,9 @@ A method declares its metrics once. The store keeps the counts; tables, meters, 
 read the declaration. `rate` is the one place where a rate is computed, and `RATE_SQL` the same in SQL.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from rig.core.calls import UNREAD, Doubt, Fault, JsonObject, Verdict
 from rig.core.models import BROKEN, LEAKED
@@ -32,34 +32,6 @@ RATE_SQL = "1.0 * {part} / nullif({whole}, 0)"
 def rate(part: float, whole: float) -> float | None:
     """Return one number divided by the other; None if there is nothing to divide by."""
     return part / whole if whole else None
-
-
-class Bounded(Protocol):
-    """A number with the bounds of its interval, each None if it is not known."""
-
-    @property
-    def value(self) -> float | None: ...
-    @property
-    def low(self) -> float | None: ...
-    @property
-    def high(self) -> float | None: ...
-
-
-def with_interval(
-    write: Callable[[float], str],
-    number: Bounded,
-    unit: str = "",
-    write_bound: Callable[[float], str] | None = None,
-) -> str:
-    """Return a number with its interval, if it has one: `61.0% (55.0 to 64.0)`. Without a number, return its
-    bounds, as in `55.0 to 64.0%`, or `-` if it has none. Bounds are written as the number is, by default.
-    """
-    bounds = ""
-    if number.low is not None and number.high is not None:
-        bounds = " to ".join(map(write_bound or write, (number.low, number.high)))
-    if number.value is None:
-        return f"{bounds}{unit}" if bounds else "-"
-    return f"{write(number.value)}{unit}{f' ({bounds})' if bounds else ''}"
 
 
 UNCLEAR = "unclear"

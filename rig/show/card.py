@@ -18,7 +18,8 @@ from rig.compare.compare import compare
 from rig.compare.findings import ArmPair, ArmResult, Comparison
 from rig.compare.verdict import RecommendationKind, VerdictKind
 from rig.core.errors import RigError, counted
-from rig.core.metrics import TASKS, UNCLEAR, UNPLAYED, Counts, Declaration, Metric, with_interval
+from rig.core.intervals import with_interval
+from rig.core.metrics import TASKS, UNCLEAR, UNPLAYED, Counts, Declaration, Metric
 from rig.core.paths import runs_file
 from rig.show import signs, summary
 from rig.show.compare import curve_line, hint, notes, signed

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from rig.core.calls import Json
 from rig.core.errors import counted
-from rig.core.metrics import UNCLEAR, Bounded, Counts, Declaration, Metric, with_interval
+from rig.core.intervals import Bounded, with_interval
+from rig.core.metrics import UNCLEAR, Counts, Declaration, Metric
 from rig.show.signs import ELLIPSIS
 
 

@@ -18,7 +18,8 @@ from rig.compare.verdict import Decision
 from rig.core.calls import JsonObject
 from rig.core.errors import MACHINE, ErrorKind, RigError, counted, meant
 from rig.core.files import read_toml
-from rig.core.metrics import UNPLAYED, Metric, if_right, with_interval
+from rig.core.intervals import with_interval
+from rig.core.metrics import UNPLAYED, Metric, if_right
 from rig.plugins.resources.measured import Resources, TurnSpeeds, TurnSpread, resources_in
 from rig.show.summary import contention_notes
 from rig.stats import Estimate, estimates

@@ -27,7 +27,8 @@ from pydantic import BeforeValidator, Field
 from rig.core import files
 from rig.core.calls import ByName, Json, JsonObject
 from rig.core.errors import RigError
-from rig.core.metrics import Remark, with_interval
+from rig.core.intervals import with_interval
+from rig.core.metrics import Remark
 from rig.core.paths import CONVERSATIONS
 from rig.core.tasks import require_unique
 from rig.plugins.documents.documents import Foreign, Many, parsed

@@ -164,7 +164,7 @@ def calibrate(
     happened in the world and by the facts that the answers name. From then on, every result of this judge in
     this run store says how well it did here.
     """
-    from rig.core.metrics import with_interval
+    from rig.core.intervals import with_interval
     from rig.plugins.judging import calibration
     from rig.plugins.judging.calibration import OURS, load_labels
     from rig.plugins.judging.evaluators import find

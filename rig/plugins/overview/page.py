@@ -15,7 +15,7 @@ from markupsafe import Markup
 from rig.core.calls import JsonObject
 from rig.core.errors import counted
 from rig.core.files import json_text
-from rig.core.metrics import with_interval
+from rig.core.intervals import with_interval
 from rig.core.paths import runs_file
 from rig.plugins.overview.gathered import Ending, Gathered, ListedArm, ListedRun
 from rig.plugins.report.page import asset, environment, packed, script_hash

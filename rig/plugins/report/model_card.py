@@ -18,7 +18,8 @@ from rig.compare.findings import ArmPair, ArmResult, Comparison
 from rig.core.calls import Json, JsonObject
 from rig.core.errors import RigError, counted
 from rig.core.files import json_text
-from rig.core.metrics import UNPLAYED, Counts, Metric, with_interval
+from rig.core.intervals import with_interval
+from rig.core.metrics import UNPLAYED, Counts, Metric
 from rig.plugins.documents.documents import to_yaml
 from rig.plugins.llama.files.registry import entry_of
 from rig.plugins.report import plots

@@ -12,7 +12,7 @@ from rig.cli.output import paint, print_json, say, terminal_width
 from rig.compare.arms import choose
 from rig.compare.compare import compare_chosen
 from rig.core.errors import RigError
-from rig.core.metrics import with_interval
+from rig.core.intervals import with_interval
 from rig.plugins.resources.decision import ArmDemands, Demands, ResourceDecision, as_json, decide
 from rig.plugins.resources.measured import resources_in
 from rig.plugins.resources.text import resource_notes, resource_rows

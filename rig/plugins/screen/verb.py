@@ -18,7 +18,7 @@ from rig.config.options import TABLE, RunConfig, require_one_suite, told_by
 from rig.core.calls import JsonObject
 from rig.core.errors import RigError, counted
 from rig.core.files import json_text, write
-from rig.core.metrics import with_interval
+from rig.core.intervals import with_interval
 from rig.core.tasks import Part, Task, select
 from rig.plugins.llama.core.options import EngineOptions
 from rig.show.table import Row, columns

@@ -5,7 +5,8 @@ from math import isnan
 
 from rig.compare.findings import ArmPair, ArmResult, Comparison, Flip
 from rig.core.errors import counted
-from rig.core.metrics import UNCLEAR, Metric, if_right, with_interval
+from rig.core.intervals import with_interval
+from rig.core.metrics import UNCLEAR, Metric, if_right
 from rig.show import summary
 from rig.show.compare import signed
 from rig.show.table import Row

@@ -13,7 +13,8 @@ from rig.compare.trends import Trend
 from rig.config.options import TABLE
 from rig.core.calls import ByName, JsonObject
 from rig.core.errors import counted
-from rig.core.metrics import Declaration, with_interval
+from rig.core.intervals import with_interval
+from rig.core.metrics import Declaration
 from rig.core.tasks import in_random_order
 from rig.plugins.strategies.breaking import Break, BreakTest, Outcomes, differences
 from rig.plugins.strategies.levels import curves_of, level_name

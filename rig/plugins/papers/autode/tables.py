@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from rig.core.calls import JsonObject
-from rig.core.metrics import Counts, with_interval
+from rig.core.intervals import with_interval
+from rig.core.metrics import Counts
 from rig.plugins.papers.grids import ArmScore, Row, Table
 from rig.stats import Vector, agreement
 from rig.stats.agreement import Interval
