@@ -12,7 +12,7 @@ PULLED := $(filter $(shell sed -n 's/^name = "\(.*\)"/\1/p' models/registry.toml
 SUITE ?= easy
 ARGS ?=
 ROOM ?=
-PLACES := $(wildcard rig/$(ROOM) rig/core/registry/$(ROOM) $(filter tui,$(ROOM)))
+PLACES := $(wildcard rig/$(ROOM) rig/plugins/$(ROOM) $(filter tui,$(ROOM)))
 GPU ?=
 
 VENV := .venv

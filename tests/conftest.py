@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import shutil
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Any, NoReturn
 
 import json_schema
 import pytest
+from browser import Page
 from hypothesis import HealthCheck, settings
 from terminals import Terminal
 
@@ -177,6 +179,31 @@ def rig(capfd: pytest.CaptureFixture[str], own_files: Path) -> Callable[..., Fin
         return Finished(code, out, err)
 
     return run
+
+
+@pytest.fixture
+def store(played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The run store that the commands of a test use: a copy of the one that its module `played`."""
+    path = tmp_path / "runs.sqlite"
+    shutil.copy(played, path)
+    monkeypatch.setenv("RIG_RUNS", str(path))
+    return path
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    """A real browser, for the tests of a file."""
+    with Page(tmp_path_factory.mktemp("profile")) as page:
+        yield page
+
+
+@pytest.fixture
+def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of models, which is empty and the test's own."""
+    directory = tmp_path / "models"
+    directory.mkdir()
+    monkeypatch.setenv("RIG_MODELS", str(directory))
+    return directory
 
 
 @pytest.fixture

@@ -155,3 +155,16 @@ def test_options_are_passed_on(make: Make, tmp_path: Path) -> None:
     built(tmp_path, "cpu")
     out = make("run", "MODEL=other.gguf", "SUITE=hard", "ARGS=--limit 2").stdout
     assert "rig run other.gguf --suite hard --limit 2" in out
+
+
+@pytest.mark.parametrize(
+    ("room", "place"), [("store", "rig/store"), ("mcp", "rig/plugins/mcp"), ("tui", "tui")]
+)
+def test_a_room_is_checked_alone(make: Make, tmp_path: Path, room: str, place: str) -> None:
+    built(tmp_path, "cpu")
+    for folder in (place, f"tests/{room}"):
+        (tmp_path / folder).mkdir(parents=True)
+    out = make("check", f"ROOM={room}").stdout
+    assert f"ruff check {place} tests/{room}\n" in out
+    assert f"mypy -p {place.replace('/', '.')}\n" in out
+    assert f'pytest -n auto -m "not slow" tests/{room}' in out

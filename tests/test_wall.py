@@ -127,7 +127,7 @@ def test_imports_point_down(path: Path) -> None:
             faults.append(f"line {line}: {room} imports {other}")
         if tenant and owner not in (None, tenant, *requires(tenant)):
             faults.append(f"line {line}: {tenant} does not say that it requires {owner}")
-        if other.startswith("benchmarks.") and not module.endswith("resources.bench_verb"):
+        if other.startswith("benchmarks.") and module != "rig.plugins.bench.verb":
             faults.append(f"line {line}: {other} is not installed")
     assert not faults, faults
 
@@ -293,6 +293,14 @@ def test_the_kernel_can_be_read() -> None:
 @pytest.mark.parametrize("room", sorted({*RANKS} - {"api", "__main__"}))
 def test_a_room_has_few_files(room: str) -> None:
     assert len(list((CHECKOUT / "rig" / room).rglob("*.py"))) <= MOST_FILES
+
+
+def test_tests_stand_where_what_they_test_does() -> None:
+    """In the folder of a room, a tenant, a benchmark, or of the repository's top."""
+    places = (*CHECKOUT.iterdir(), *CHECKOUT.glob("benchmarks/*"))
+    known = {*RANKS, *TENANTS, *(place.name for place in places), "support", "tenants"}
+    folders = {path.relative_to(CHECKOUT / "tests").parts[0] for path in CHECKOUT.glob("tests/*/**/*.py")}
+    assert folders <= known
 
 
 def test_the_page_on_the_architecture_names_what_is_there() -> None:

@@ -9,13 +9,13 @@ from benchmarks.attack.hostile import changed, text, value
 from rig import methods
 from rig.core.calls import Call
 from rig.plugins.tooltalk_tools import TOOLTALK
-from rig.plugins.tooltalk_tools.world import World
+from rig.plugins.tooltalk_tools.world import ToolTalkWorld
 from rig.world.toolbox import Simulator
 
 
 @cache
 def _simulator(compat: bool) -> Simulator:
-    return Simulator(World.open(), TOOLTALK, upstream_compat=compat)
+    return Simulator(ToolTalkWorld.open(), TOOLTALK, upstream_compat=compat)
 
 
 @cache

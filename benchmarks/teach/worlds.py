@@ -9,7 +9,7 @@ from benchmarks.teach.speech import note
 from rig.core.calls import JsonObject
 from rig.plugins.author.speech import capital, expand, neat
 from rig.plugins.tooltalk_tools.seeds import fill
-from rig.plugins.tooltalk_tools.world import World
+from rig.plugins.tooltalk_tools.world import ToolTalkWorld
 
 STAMP = "%Y-%m-%d %H:%M:%S"
 MONTHS = tuple(f"{date(2000, month, 1):%B}" for month in range(1, 13))
@@ -105,7 +105,7 @@ class Things:
     def city(self) -> str:
         return self.cities[0]
 
-    def world(self, random: Random) -> World:
+    def world(self, random: Random) -> ToolTalkWorld:
         """The world in which this is so. Its tools have made up some ids already, other ones each time."""
         owner = self.me.username
         people = [self.me, *self.others]
@@ -131,7 +131,7 @@ class Things:
                 city.lower(): {name.lower(): _month(random) for name in MONTHS} for city in self.cities
             },
         }
-        world = World()
+        world = ToolTalkWorld()
         fill(world.database, seeds)
         drawn = [{"tool": tool, "drawn": random.randrange(40)} for tool in _DRAWS]
         world.database.table("id_generators").insert_all(drawn)

@@ -83,11 +83,11 @@ class _Rig(Verbs):
 
 def _find_plugins(context: click.Context) -> None:
     """Let the user's own settings say where plugins are. They are read once for each command line."""
-    known = context.find_root().meta
-    if not known.setdefault(__name__, False):
+    meta = context.find_root().meta
+    if not meta.setdefault(__name__, False):
         with suppress(RigError):
             set_own_places()
-        known[__name__] = True
+        meta[__name__] = True
 
 
 def _use_plugins(context: click.Context, parameter: click.Parameter, places: tuple[str, ...]) -> None:

@@ -138,8 +138,8 @@ def end(code: int, line: str = "", error: BaseException | None = None) -> None:
 
 def parted(line: str) -> tuple[str, str]:
     """Return what a line says is wrong, and what it says to do about it, which is empty if it does not."""
-    found = next(filter(None, (remedy.fullmatch(line) for remedy in _REMEDIES)), None)
-    message, remedy = found.groups() if found else (line, "")
+    match = next(filter(None, (remedy.fullmatch(line) for remedy in _REMEDIES)), None)
+    message, remedy = match.groups() if match else (line, "")
     if meant := _MEANT.search(message):
         message, remedy = message.replace(meant[0], "", 1), f"{meant[1]} {remedy}".strip()
     return message, remedy

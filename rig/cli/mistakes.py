@@ -27,8 +27,8 @@ def elsewhere(name: str) -> str:
 
 def usual_remedy(message: str, path: str) -> str:
     """Return what to do about a message that does not say it; `path` is the command that was given."""
-    found = (remedy for part, remedy in _table("remedies").items() if part in message)
-    return next(found, "`PATH --help` says what it takes").replace("PATH", path)
+    remedies = (remedy for part, remedy in _table("remedies").items() if part in message)
+    return next(remedies, "`PATH --help` says what it takes").replace("PATH", path)
 
 
 def explained(error: click.ClickException) -> str:
@@ -41,9 +41,9 @@ def explained(error: click.ClickException) -> str:
         return f"{message.removesuffix('.')} of `{path}`: {_needed(error.param, error.ctx)}"
     if isinstance(error, click.BadParameter) and error.param is not None:
         value = message.partition(": ")[2].partition(" is not a valid ")[0]
-        wanted = _number(error.param.type)
-        if wanted and " is not a valid " in message:
-            return f"{_flag(error.param)} takes {wanted}, not {value}"
+        numbers = _number(error.param.type)
+        if numbers and " is not a valid " in message:
+            return f"{_flag(error.param)} takes {numbers}, not {value}"
         return message
     has_more = any(parameter.name == "help_all" for parameter in error.ctx.command.get_params(error.ctx))
     help_of_it = f"; `{path} {'--help-all' if has_more else '--help'}` lists what it takes"
@@ -56,12 +56,12 @@ def explained(error: click.ClickException) -> str:
 
 def _no_option(error: click.NoSuchOption, context: click.Context) -> str:
     """Return what is wrong with an option that is not there, and what was meant."""
-    known = [name for parameter in context.command.get_params(context) for name in parameter.opts]
+    flags = [name for parameter in context.command.get_params(context) for name in parameter.opts]
     message = " ".join(error.format_message().split()).removesuffix(".")
     if own := _elsewhere("options", error.option_name):
         return f"No such option '{error.option_name}': {own}"
     meant = f"--{error.option_name.lstrip('-').lower()}"
-    return f"{message} (did you mean '{meant}'?)" if meant in known else message
+    return f"{message} (did you mean '{meant}'?)" if meant in flags else message
 
 
 def _needed(parameter: click.Parameter, context: click.Context) -> str:

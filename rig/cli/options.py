@@ -146,7 +146,7 @@ def click_option(told: Option, *, single: bool = False, **changes: Any) -> click
     is_several = told.listed or (told.several and not single)
     start = tuple(map(told.word, told.start))
     default: Any = (() if is_several else None) if single else start if is_several else start[0]
-    shown = told.unset if single or start in ((), (None,)) else told.unset or ", ".join(map(str, start))
+    start_text = told.unset if single or start in ((), (None,)) else told.unset or ", ".join(map(str, start))
     flag, metavar = told.flag, told.metavar
     parts: dict[str, Any] = {
         "group": told.title,
@@ -159,7 +159,7 @@ def click_option(told: Option, *, single: bool = False, **changes: Any) -> click
     elif told.kind is bool:
         no = f"--{told.off or f'no-{told.name}'.replace('_', '-')}"
         flag = f"{flag}/{no}" if told.default else flag
-        shown = told.flag.removeprefix("--") if told.default and not single else ""
+        start_text = told.flag.removeprefix("--") if told.default and not single else ""
     elif told.commas or told.kind in (int, float) or (told.values and not single):
         own = replace(told, values=None) if single else told
         metavar = metavar or "|".join(["N" if told.kind is int else "X", *(own.values or ())])
@@ -167,7 +167,7 @@ def click_option(told: Option, *, single: bool = False, **changes: Any) -> click
     if told.name in _COMPLETED:
         parts["shell_complete"] = _COMPLETED[told.name]
     mark = _MARK if told.several and not single else ""
-    notes = "; ".join(filter(None, [shown and f"default: {shown}", told.bounds]))
+    notes = "; ".join(filter(None, [start_text and f"default: {start_text}", told.bounds]))
     make = option(f"{told.help}{mark}{notes and f'  [{notes}]'}", metavar, flag, **{**parts, **changes})
     parameter: click.Option = make(told.name, str if told.choices else told.kind)
     return parameter

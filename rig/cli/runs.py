@@ -213,11 +213,11 @@ def print_conversation(
     from rig.running.stored_settings import path_of
     from rig.show.transcript import transcript_json, transcript_text
 
-    wanted = {run.arm(name).position for name in arms}
+    positions = {run.arm(name).position for name in arms}
     transcripts = [
         stored.transcript(run, conversation, arm.position, repeat)
         for arm in run.arms
-        if not arms or arm.position in wanted
+        if not arms or arm.position in positions
         for repeat in range(run.repeats)
     ]
     both = [(transcript, notes_on and notes_on(run, transcript)) for transcript in transcripts]

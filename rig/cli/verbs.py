@@ -111,14 +111,14 @@ class Viewed(click.Command):
 
     def invoke(self, context: click.Context) -> Any:
         views, data = self.views(), registry.registered().views
-        given = {name: context.params.pop(name) for name in views}
+        values = {name: context.params.pop(name) for name in views}
         of_flag = {name: data.data[view] for name, view in views.items()}
-        chosen = {of_flag[name]: name for name, is_given in given.items() if is_given}
+        chosen = {of_flag[name]: name for name, is_given in values.items() if is_given}
         if len(chosen) > 1:
             one, other, *_ = (views[name].split()[-1] for name in chosen.values())
             raise RigError(f"{one} and {other} show different things; give one of them")
         for view, name in chosen.items():
-            own = {other: given[other] for other in given if of_flag[other] == view}
+            own = {other: values[other] for other in values if of_flag[other] == view}
             context.meta[_VIEW] = partial(data[views[name]], **own)
         return super().invoke(context)
 
@@ -257,8 +257,8 @@ class Verbs(click.Group):
     def shell_complete(self, context: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete the names of members, without importing those that are imported when they are used."""
         names = [name for name in self.list_commands(context) if name.startswith(incomplete)]
-        shown = [name for name in names if name not in self.commands or not self.commands[name].hidden]
-        members = [CompletionItem(name, help=self.does(context, name)) for name in shown]
+        visible = [name for name in names if name not in self.commands or not self.commands[name].hidden]
+        members = [CompletionItem(name, help=self.does(context, name)) for name in visible]
         return [*members, *click.Command.shell_complete(self, context, incomplete)]
 
     def does(self, context: click.Context, name: str) -> str:

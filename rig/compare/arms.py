@@ -275,24 +275,20 @@ def _unfinished(scored: Sequence[ScoredArm]) -> Iterator[str]:
 
 def _left_out(scored: Sequence[ScoredArm], by_arm: Sequence[Sequence[ConversationKey]]) -> Iterator[str]:
     """Yield a line if the arms are not compared by everything that they have finished."""
-    every = set.union(*(set(arm.cells) for arm in scored))
-    others = every - set(by_arm[-1] if len({*map(len, by_arm)}) == 1 else by_arm[0])
-    changed = {name for name, _ in others if sum(key.name == name for key in every) > 1}
+    finished = set.union(*(set(arm.cells) for arm in scored))
+    is_same_for_all = len({len(keys) for keys in by_arm}) == 1
+    others = finished - set(by_arm[-1] if is_same_for_all else by_arm[0])
+    names = {key.name for key in others}
+    changed = [name for name in names if sum(key.name == name for key in finished) > 1]
     reason = f", {len(changed)} of them because their texts differ between runs" if changed else ""
-    names = len({name for name, _ in others})
-    if len({*map(len, by_arm)}) > 1:
-        numbers = ", ".join(
-            f"{arm.chosen.label} on {len(keys)}" for arm, keys in zip(scored[1:], by_arm[1:], strict=True)
-        )
-        yield (
-            f"each arm is compared on the conversations that it and {scored[0].chosen.label} have finished:"
-            f" {numbers}" + (f"; {names} are left out{reason}" if others else "")
-        )
-    elif others:
-        yield (
-            f"compared on the {len(by_arm[0])} conversations that all have finished; {names} are left out"
-            + reason
-        )
+    left_out = f"; {len(names)} are left out{reason}" if others else ""
+    if not is_same_for_all:
+        pairs = zip(scored[1:], by_arm[1:], strict=True)
+        numbers = ", ".join(f"{arm.chosen.label} on {len(keys)}" for arm, keys in pairs)
+        both = f"it and {scored[0].chosen.label}"
+        yield f"each arm is compared on the conversations that {both} have finished: {numbers}{left_out}"
+    elif left_out:
+        yield f"compared on the {len(by_arm[0])} conversations that all have finished{left_out}"
 
 
 def without_unfinished(

@@ -4,10 +4,6 @@ from collections.abc import Sequence
 from html import escape
 from typing import TypeAlias
 
-from rig.core.metrics import Metric
-from rig.stats import Estimate
-from rig.stats.paired import RateDifference
-
 Table: TypeAlias = Sequence[Sequence[str]]
 """A table's header and its rows."""
 
@@ -34,12 +30,3 @@ def as_html(decision: str, cells: Table) -> str:
 def _inert(text: str) -> str:
     """Return a text without control characters: names come from files, and may hold anything."""
     return "".join(character if character.isprintable() else "\ufffd" for character in text)
-
-
-def in_words(metric: Metric, number: Estimate | RateDifference) -> str:
-    """Return a rate or a difference with its interval."""
-    ends = [metric.amount(end) for end in (number.low, number.high) if end is not None]
-    if number.value is None:
-        return " to ".join(ends) or "-"
-    value = metric.amount(number.value)
-    return f"{value} ({' to '.join(ends)})" if ends else value

@@ -301,9 +301,9 @@ def _bounded(
 ) -> dict[str, Any]:
     """Return the differences and the verdict of a pair of which only bounds may be told."""
     alike = bounds_of(*pairing.sides, question.loss / 100, question.alpha, tests)
-    shown = declaration.shown("tables")
+    metrics = declaration.shown("tables")
     return {
-        "differences": {one.name: bounded_difference(one, declaration, alike) for one in shown},
+        "differences": {one.name: bounded_difference(one, declaration, alike) for one in metrics},
         "verdict": bounded_verdict(metric, declaration, alike, pairing.sides[0]),
     }
 

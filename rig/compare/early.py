@@ -63,8 +63,8 @@ def bounds_of(baseline: ScoredArm, arm: ScoredArm, size: float, alpha: float, ar
     finders = registry.registered().evidence
     for name in finders:
         if stopped.chosen.run.settings.get(name):
-            found: LossBounds = finders[name](baseline, arm, size, alpha, arms)
-            return found
+            bounds: LossBounds = finders[name](baseline, arm, size, alpha, arms)
+            return bounds
     raise RigError(f"{stopped.chosen.label} was stopped by its results, and nothing here says what they show")
 
 

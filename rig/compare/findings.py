@@ -19,6 +19,7 @@ from rig.compare.verdict import ArmVerdict, Recommendation
 from rig.config.limits import CutAnswers, cut_answers
 from rig.core.calls import ByName, JsonObject
 from rig.core.events import Speed
+from rig.core.intervals import with_interval
 from rig.core.metrics import UNPLAYED, Counts, Declaration, Metric, total
 from rig.core.paths import runs_file
 from rig.stats import Estimate, Tallied
@@ -292,7 +293,7 @@ class Comparison:
     @property
     def curves(self) -> list[Trend]:
         """The trends that have points to draw, as success over the levels of a dial has."""
-        return [trend for found in self.trends.values() for trend in found if trend.points]
+        return [trend for trends in self.trends.values() for trend in trends if trend.points]
 
     @property
     def verdicts(self) -> dict[str, ArmVerdict]:
@@ -311,9 +312,10 @@ class Comparison:
         rows: list[Sequence[str]] = [("arm", metric.noun, "points more or less", "verdict")]
         for arm in self.arms:
             pair = pairs.get(arm.label)
-            difference = brief.in_words(metric, pair.differences[metric.name]) if pair else ""
+            difference = with_interval(metric.amount, pair.differences[metric.name]) if pair else ""
             verdict = pair.verdict.text if pair else "baseline"
-            rows.append((arm.label, brief.in_words(metric, arm.rates[metric.name]), difference, verdict))
+            rate = with_interval(metric.amount, arm.rates[metric.name])
+            rows.append((arm.label, rate, difference, verdict))
         return (self.recommendation.text() if self.recommendation else ""), rows
 
     def to_dicts(self) -> list[JsonObject]:
@@ -358,7 +360,7 @@ class Comparison:
             "arms": [arm.as_json(self.declaration) for arm in self.arms],
             "recommendation": self.recommendation.as_json() if self.recommendation else None,
             "pairs": [pair.as_json() for pair in self.pairs],
-            **{kind: [trend.as_json() for trend in found] for kind, found in self.trends.items()},
+            **{kind: [trend.as_json() for trend in trends] for kind, trends in self.trends.items()},
             "bootstrap": {"resamples": self.resamples, "seed": self.seed},
             "noise": self.noise.as_json() if self.noise else None,
             "notes": list(self.notes),

@@ -183,10 +183,10 @@ def suites_of(method: str) -> Iterator[tuple[str, int, int]]:
     """Yield the suites of a method: name, number of conversations, and number of turns, 0 if it is unknown
     before the suite is made.
     """
-    made = registry.registered().suites
-    for name in made:
-        if made.attribute(name, "method") == method:
-            yield name, made.attribute(name, "size"), 0
+    on_demand = registry.registered().suites
+    for name in on_demand:
+        if on_demand.attribute(name, "method") == method:
+            yield name, on_demand.attribute(name, "size"), 0
     with suppress(RigError):
         owner = methods.get(method)
         names = [*owner.suites()]

@@ -102,13 +102,6 @@ class ExecutedCall:
         """Return a call as ToolTalk's files have it: `{"request": {…}, "response": …, "exception": …}`."""
         return {"request": {"api_name": self.name, "parameters": self.arguments}, **self.outcome.as_json()}
 
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "ExecutedCall":
-        """Read what `as_json` returns. Raises KeyError if a part of the request is missing."""
-        request = data["request"]
-        outcome = Outcome(data.get("response"), data.get("exception"))
-        return cls(Call(request["api_name"], request["parameters"]), outcome)
-
 
 class CallPlace(NamedTuple):
     """Where a ground-truth call is: its turn, and its number among the turn's calls."""

@@ -239,8 +239,8 @@ class Declaration(NamedTuple):
         strict = [metric for _, metric in self._strict(counts)]
         noun = "calls in the model's own form"
         own = Metric("own_form", noun, OWN_CALLS, FORMED, label="own form", place="tables")
-        known = {metric.name for metric in self.metrics}
-        added = [metric for metric in (*strict, own) if metric.name not in known]
+        names = {metric.name for metric in self.metrics}
+        added = [metric for metric in (*strict, own) if metric.name not in names]
         return self._replace(metrics=(*self.metrics, *added), counts=(*self.counts, *new))
 
     def _strict(self, counts: Counts) -> list[tuple[Metric, Metric]]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rig.core import registry
 from rig.core.errors import RigError, did_you_mean
+from rig.core.tasks import ASSISTANT
 
 if TYPE_CHECKING:
     from rig.methods.base import Loaded, Method
@@ -30,6 +31,11 @@ def get(name: str) -> Method:
             " (a plugin's: --plugin FILE)"
         )
     return known()[name]
+
+
+def evaluated_role(name: str) -> str:
+    """Return the role that the method of this name evaluates; the assistant if its plugin is missing."""
+    return known()[name].roles[0] if name in known() else ASSISTANT
 
 
 def first() -> Method:

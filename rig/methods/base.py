@@ -174,9 +174,9 @@ class Setup:
         self, task: Any, turns: Sequence[PlayedTurn], settings: Any, score: Score | None = None
     ) -> Score:
         """Return the score of played turns, given if it is known, with the forms of the calls in them."""
-        known = self.score(task, turns, settings) if score is None else score
+        own_score = self.score(task, turns, settings) if score is None else score
         rescored = partial(self.score, task, settings=settings) if self.method.begins_from_truth else None
-        return with_forms(known, turns, self.method.roles[0], self.method.declaration, rescored)
+        return with_forms(own_score, turns, self.method.roles[0], self.method.declaration, rescored)
 
     @property
     def simulator(self) -> Simulator:

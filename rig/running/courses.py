@@ -114,9 +114,9 @@ class Clock:
     def costs(self) -> Costs:
         """Return the arm's costs so far."""
         measured = sum((meter.read() for meter in self._meters), Costs(display_s=self._bus.seconds))
-        if known := [memory for model in self._models if (memory := model.memory)]:
-            devices = [memory.device for memory in known if memory.device is not None]
-            measured = replace(measured, peak_memory=sum(memory.main for memory in known))
+        if memories := [memory for model in self._models if (memory := model.memory)]:
+            devices = [memory.device for memory in memories if memory.device is not None]
+            measured = replace(measured, peak_memory=sum(memory.main for memory in memories))
             measured = replace(measured, peak_device_memory=sum(devices)) if devices else measured
         return self._before + measured
 

@@ -58,7 +58,7 @@ class Similarity(Protocol):
 
     @property
     def name(self) -> str:
-        """The name by which the user knows it."""
+        """The name that people choose it by, as with `--similarity`."""
 
     @property
     def fingerprint(self) -> Mapping[str, Json]:

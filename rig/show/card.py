@@ -18,6 +18,7 @@ from rig.compare.compare import compare
 from rig.compare.findings import ArmPair, ArmResult, Comparison
 from rig.compare.verdict import RecommendationKind, VerdictKind
 from rig.core.errors import RigError, counted
+from rig.core.intervals import with_interval
 from rig.core.metrics import TASKS, UNCLEAR, UNPLAYED, Counts, Declaration, Metric
 from rig.core.paths import runs_file
 from rig.show import signs, summary
@@ -25,18 +26,7 @@ from rig.show.compare import curve_line, hint, notes, signed
 from rig.show.signs import DELTA, DOT, FULL, RULE, TRACK, Glyph
 from rig.show.summary import note_lines, repeat_rates
 from rig.show.table import Row, cell_width, columns, middle, one_line, padded, short_names
-from rig.show.texts import (
-    UNKNOWN,
-    clip,
-    clock_time,
-    file_size,
-    measured,
-    out_of,
-    percent,
-    printable,
-    rate,
-    with_interval,
-)
+from rig.show.texts import UNKNOWN, clip, clock_time, file_size, measured, out_of, percent, printable, rate
 from rig.stats.repeats import RepeatOutcomes
 from rig.store import Runs, StoredArm, StoredRun
 

@@ -348,8 +348,8 @@ def form_of(prediction: Prediction) -> str:
     kind, colon, form = prediction.form.partition(": ")
     if not colon:
         return ""
-    taken = "" if prediction.reply is None or not prediction.form.startswith(LEAKED) else ", taken for words"
-    return f"{kind} call ({clip(form, 60).line}){taken}"
+    note = "" if prediction.reply is None or not prediction.form.startswith(LEAKED) else ", taken for words"
+    return f"{kind} call ({clip(form, 60).line}){note}"
 
 
 def shown_call(place: StepPlace, call: Call, lengths: Lengths) -> Called:

@@ -2,19 +2,13 @@
 
 import json
 import unicodedata
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from rig.core.calls import Json
 from rig.core.errors import counted
+from rig.core.intervals import Bounded, with_interval
 from rig.core.metrics import UNCLEAR, Counts, Declaration, Metric
 from rig.show.signs import ELLIPSIS
-
-if TYPE_CHECKING:
-    from rig.stats import Estimate
-    from rig.stats.agreement import Interval
-    from rig.stats.paired import RateDifference
 
 
 def printable(text: str) -> str:
@@ -113,23 +107,9 @@ def measured(metric: Metric, counts: Counts) -> str:
 _SHARE = Metric("share", "share", "")
 
 
-def estimate(measured: "Estimate", metric: Metric = _SHARE) -> str:
+def estimate(measured: Bounded, metric: Metric = _SHARE) -> str:
     """Return a rate with its interval, in percent or in the format of `metric`."""
     return with_interval(metric.amount, measured, metric.unit)
-
-
-def with_interval(
-    write: Callable[[float], str], number: "Estimate | RateDifference | Interval", unit: str = ""
-) -> str:
-    """Return a number with its interval, if it has one: `61.0% (55.0 to 64.0)`. Without a number, return its
-    bounds, as in `55.0 to 64.0%`, or `-` if it has none.
-    """
-    bounds = ""
-    if number.low is not None and number.high is not None:
-        bounds = f"{write(number.low)} to {write(number.high)}"
-    if number.value is None:
-        return f"{bounds}{unit}" if bounds else UNKNOWN
-    return f"{write(number.value)}{unit}{f' ({bounds})' if bounds else ''}"
 
 
 def unclear_texts(counts: Counts) -> str:

@@ -77,16 +77,17 @@ def _outline(transcript: Transcript, turn: StoryTurn, path: AnswerPath) -> list[
     lines = []
     for view, drawn in StoryTurn.of(transcript, turn.heading.turn, Lengths.of(_SHORT)).outline:
         answer, words = view.made, clip(view.words, _SHORT).line
-        told = f"{answer.sign.label}: {words}"
+        text = f"{answer.sign.label}: {words}"
         if isinstance(answer, Called):
-            told = f"{words} {answer.arguments.line}"
-        lines.append(f"{drawn}{view.step + 1}.{' *' * (view.place in path.places)} {told}")
+            text = f"{words} {answer.arguments.line}"
+        lines.append(f"{drawn}{view.step + 1}.{' *' * (view.place in path.places)} {text}")
     on_path = [view for view in turn.steps if view.place in path.places]
-    is_last = bool(on_path) and on_path[-1] is turn.steps[-1]
-    legend = "were tried last, without an answer" if is_last else "are what counts, without an answer"
+    legend = ""
     if on_path and path.is_answered:
-        legend = "lead to the answer"
-    legend = f"; those with * {legend}" if on_path else ""
+        legend = "; those with * lead to the answer"
+    elif on_path:
+        what = "were tried last" if on_path[-1] is turn.steps[-1] else "are what counts"
+        legend = f"; those with * {what}, without an answer"
     return [f"tree of {counted(len(lines), 'step')}{legend}:", *lines, ""]
 
 

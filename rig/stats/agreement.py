@@ -59,7 +59,7 @@ def _variance(values: Vector, times: Vector | None) -> Vector:
 MEASURES: dict[str, Measure] = {"icc3": icc3, "r": pearson}
 
 
-def over_groups(first: Sequence[Vector], second: Sequence[Vector], seed: int = SEED) -> dict[str, Interval]:
+def over_groups(first: Sequence[Vector], second: Sequence[Vector]) -> dict[str, Interval]:
     """Return how well the sides agree about groups, such as models, by the groups' mean scores.
 
     Each side has one row of scores per group, with the tasks in the same order. Every draw takes the same
@@ -67,7 +67,7 @@ def over_groups(first: Sequence[Vector], second: Sequence[Vector], seed: int = S
     """
     sides = np.stack([np.stack(first), np.stack(second)])
     # The shape of what is drawn is (sides, groups, draws, tasks).
-    intervals = _bootstrap(sides, lambda drawn: _of_tasks(np.moveaxis(drawn.mean(-1), 1, -1)), seed)
+    intervals = _bootstrap(sides, lambda drawn: _of_tasks(np.moveaxis(drawn.mean(-1), 1, -1)), SEED)
     return dict(zip(MEASURES, intervals, strict=True))
 
 
@@ -82,9 +82,9 @@ def by_task(first: Vector, second: Vector, seed: int = SEED) -> dict[str, Interv
     return dict(zip(MEASURES, intervals, strict=True))
 
 
-def mean(scores: Vector, seed: int = SEED) -> Interval:
+def mean(scores: Vector) -> Interval:
     """Return the mean over tasks with its bootstrap interval."""
-    return _bootstrap(scores, lambda drawn: np.asarray(drawn.mean(-1))[None], seed)[0]
+    return _bootstrap(scores, lambda drawn: np.asarray(drawn.mean(-1))[None], SEED)[0]
 
 
 def _of_tasks(sides: Vector, times: Vector | None = None) -> Vector:

@@ -34,21 +34,19 @@ def mcnemar_power(conversations: int, gain: float, loss: float, alpha: float) ->
     return float(np.where(told, chances, 0.0).sum())
 
 
-def detectable_success_loss(
-    conversations: int, won: float, lost: float, alpha: float, power: float = POWER
-) -> float | None:
-    """Return the smallest loss of success that McNemar's test at level `alpha` finds with this power.
+def detectable_success_loss(conversations: int, won: float, lost: float, alpha: float) -> float | None:
+    """Return the smallest loss of success that McNemar's test at level `alpha` finds with a power of `POWER`.
 
     The observed flips count as noise that goes either way equally often; the loss comes on top. None if not
     even the loss of every conversation that could be lost would be found.
     """
-    return Spread((won + lost) / conversations).detectable(conversations, alpha, power=power)
+    return Spread((won + lost) / conversations).detectable(conversations, alpha)
 
 
 def detectable_difference(
-    standard_error: float, conversations: int, alpha: float, power: float = POWER, most: float = 1.0
+    standard_error: float, conversations: int, alpha: float, most: float = 1.0
 ) -> float | None:
-    """Return the smallest difference of a rate that is found with this power, given its standard error.
+    """Return the smallest difference of a rate that is found with a power of `POWER`, by its standard error.
 
     Source: Miller, arXiv 2411.00640, section 5, with Student's quantiles instead of normal ones, because
     there are few conversations; the loss is assumed to add no spread. None with fewer than two conversations,
@@ -57,7 +55,7 @@ def detectable_difference(
     if conversations < 2:
         return None
     freedom = conversations - 1
-    quantiles = scipy.stats.t.ppf(1 - alpha / 2, freedom) + scipy.stats.t.ppf(power, freedom)
+    quantiles = scipy.stats.t.ppf(1 - alpha / 2, freedom) + scipy.stats.t.ppf(POWER, freedom)
     detectable = float(quantiles * standard_error)
     return detectable if detectable <= most else None
 

@@ -215,12 +215,10 @@ AT_ONCE = 1 << 18
 """How many numbers are in memory at a time, several times over."""
 
 
-def draws(
-    items: int, seed: int = SEED, resamples: int = RESAMPLES, values: int = 1
-) -> Iterator[NDArray[np.int64]]:
+def draws(items: int, seed: int = SEED, values: int = 1) -> Iterator[NDArray[np.int64]]:
     """Yield the items that each draw takes, (draws, items), in parts. An item has `values` numbers."""
     generator = np.random.default_rng(seed)
-    for part in _parts(resamples, items * values):
+    for part in _parts(RESAMPLES, items * values):
         yield generator.integers(items, size=(part, items))
 
 

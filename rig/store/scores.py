@@ -380,7 +380,10 @@ def _of_any_version(grader: GraderInfo) -> GraderInfo:
 
 
 def speed_from(steps: Mapping[str, Any], clock: Mapping[str, Any]) -> Speed:
-    """Return a speed from such sums. SQLite's total() is a float even of whole numbers."""
+    """Return the speed of turns from the sums over their steps, and from the times that only turns have.
+
+    SQLite's total() gives a float even for whole numbers, so tokens are made integers again.
+    """
     tokens = {name: int(value) for name, value in steps.items() if not name.endswith("_s")}
     return Speed(**{**steps, **tokens, **clock})
 

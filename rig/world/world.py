@@ -191,10 +191,11 @@ def stored_lists(database: Any, elements: Elements) -> dict[int, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """How people know the records of a world.
+    """How the records of a world are told apart when two snapshots are compared.
 
-    `keys` are the columns that identify a table's records, if not the primary key; `lists` are the fields of
-    a table's records that have their own table. `drawn` are columns whose values tools make up: ids, tokens.
+    `keys` are the columns that identify a table's records, where the primary key does not. `lists` are the
+    fields of a table's records that are lists, and so have a table of their own. `drawn` are the columns
+    whose values tools make up, such as ids and tokens.
     """
 
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -1,7 +1,6 @@
 """`rig compare`: what is printed, what is JSON, and how a script is told."""
 
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,15 +21,6 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("played") / "runs.sqlite"
     arms = (model(N), model(N, set(range(10))), model(N, {3, 4}))
     play(path, *arms, number=N, names=("f16", "q2", "q8"))
-    return path
-
-
-@pytest.fixture
-def store(played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A store of the test's own with that run."""
-    path = tmp_path / "runs.sqlite"
-    shutil.copy(played, path)
-    monkeypatch.setenv("RIG_RUNS", str(path))
     return path
 
 

@@ -112,9 +112,9 @@ EXAMPLES: dict[str, list[str]] = {
 
 ELSEWHERE = {
     "tour": "tests/cli/test_json.py",
-    "models pull": "tests/cli/test_models.py",
+    "models pull": "tests/pull/test_pull.py",
     "models tune": "tests/tune/test_tune.py",
-    "tools record": "tests/world/servers/test_verbs.py",
+    "tools record": "tests/mcp/test_verbs.py",
     "bundle": "tests/bundle/test_bundle.py",
     "bundle verify": "tests/bundle/test_bundle.py",
     "bench": "tests/bench/test_command.py",

@@ -1,8 +1,8 @@
 import pytest
 
-from rig.plugins.tooltalk_tools.world import World
+from rig.plugins.tooltalk_tools.world import ToolTalkWorld
 
 
 @pytest.fixture
-def world() -> World:
-    return World.open()
+def world() -> ToolTalkWorld:
+    return ToolTalkWorld.open()

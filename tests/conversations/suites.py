@@ -11,7 +11,7 @@ from conversations.rules import SuiteRules, check_rules
 from rig.plugins.tooltalk.check import Defect, DirectoryReport, check_directory
 from rig.plugins.tooltalk.conversations import load_directory
 from rig.plugins.tooltalk_tools import TOOLTALK
-from rig.plugins.tooltalk_tools.world import World
+from rig.plugins.tooltalk_tools.world import ToolTalkWorld
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class SuiteReport:
     faults: tuple[Defect, ...]
 
 
-def check_suite(directory: Path, world: World, suite: str, rules: SuiteRules) -> SuiteReport:
+def check_suite(directory: Path, world: ToolTalkWorld, suite: str, rules: SuiteRules) -> SuiteReport:
     """Check a directory as `rig check` does, and hold its conversations to these rules."""
     report = check_directory(directory, world, TOOLTALK)
     calls = iter(report.calls)

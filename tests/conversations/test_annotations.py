@@ -9,7 +9,7 @@ import shipped
 from conversations.rules import RULES
 from conversations.suites import check_suite
 
-from rig.plugins.tooltalk_tools.world import World
+from rig.plugins.tooltalk_tools.world import ToolTalkWorld
 
 Source = dict[str, Any]
 Change = Callable[[Source], object]
@@ -84,7 +84,7 @@ def test_is_reported_in_a_suite(
     kind: str,
     text: str,
     tmp_path: Path,
-    world: World,
+    world: ToolTalkWorld,
 ) -> None:
     source = shipped.easy(tool)
     change(source)

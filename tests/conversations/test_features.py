@@ -9,7 +9,7 @@ from conversations.reading import Feature, Reading
 from rig.plugins.tooltalk.check import replayed_calls
 from rig.plugins.tooltalk.conversations import parse_conversation
 from rig.plugins.tooltalk_tools import TOOLTALK
-from rig.plugins.tooltalk_tools.world import World
+from rig.plugins.tooltalk_tools.world import ToolTalkWorld
 from rig.world.toolbox import Simulator
 
 Source = dict[str, Any]
@@ -17,7 +17,7 @@ READ = Callable[[Source], frozenset[Feature]]
 
 
 @pytest.fixture
-def features(world: World) -> Callable[[Source], frozenset[Feature]]:
+def features(world: ToolTalkWorld) -> Callable[[Source], frozenset[Feature]]:
     simulator = Simulator(world, TOOLTALK)
 
     def read(source: Source) -> frozenset[Feature]:
@@ -51,7 +51,7 @@ def talk() -> Callable[..., Source]:
 COMMITTEE = ("QueryCalendar", {"start_time": "2025-05-28 00:00:00", "end_time": "2025-05-28 23:59:59"})
 
 
-def test_a_looked_up_id_is_tandem(talk: Callable[..., Source], features: READ, world: World) -> None:
+def test_a_looked_up_id_is_tandem(talk: Callable[..., Source], features: READ, world: ToolTalkWorld) -> None:
     event = next(each for each in world.events.all("rowan_pike") if each["name"] == "Committee meeting")
     delete = ("DeleteEvent", {"event_id": event["event_id"]})
     assert Feature.TANDEM in features(talk(say("user", "drop it"), say("assistant", "ok", COMMITTEE, delete)))

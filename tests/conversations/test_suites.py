@@ -13,11 +13,11 @@ from rig.core.paths import CONVERSATIONS
 from rig.plugins.tooltalk.check import check_directory
 from rig.plugins.tooltalk.method import METHOD
 from rig.plugins.tooltalk_tools import TOOLTALK
-from rig.plugins.tooltalk_tools.world import World
+from rig.plugins.tooltalk_tools.world import ToolTalkWorld
 
 
 @pytest.mark.parametrize("suite", METHOD.suites())
-def test_the_shipped_suites_keep_their_promises(suite: str, world: World) -> None:
+def test_the_shipped_suites_keep_their_promises(suite: str, world: ToolTalkWorld) -> None:
     report = check_suite(CONVERSATIONS / suite, world, suite, RULES[suite])
     assert [str(fault) for fault in report.faults] == []
     assert report.sound.reproduced == len(report.sound.calls)
@@ -26,7 +26,7 @@ def test_the_shipped_suites_keep_their_promises(suite: str, world: World) -> Non
 
 
 @pytest.mark.parametrize("suite", METHOD.suites())
-def test_the_ground_truth_fails_only_where_it_should(suite: str, world: World) -> None:
+def test_the_ground_truth_fails_only_where_it_should(suite: str, world: ToolTalkWorld) -> None:
     report = check_directory(CONVERSATIONS / suite, world, TOOLTALK)
     failing = {each.executed.exception for each in report.calls if each.executed.exception}
     assert suite != "easy" or not failing
@@ -44,7 +44,7 @@ def copy(tmp_path: Path, *without: str) -> Path:
     return directory
 
 
-def test_a_missing_conversation_is_missed(tmp_path: Path, world: World) -> None:
+def test_a_missing_conversation_is_missed(tmp_path: Path, world: ToolTalkWorld) -> None:
     report = check_suite(copy(tmp_path, "HistoricWeather-easy"), world, "easy", RULES["easy"])
     assert [str(fault) for fault in report.faults] == [
         "easy: quota: conversations: 27 of 28",
@@ -54,7 +54,7 @@ def test_a_missing_conversation_is_missed(tmp_path: Path, world: World) -> None:
 
 
 @pytest.mark.parametrize("feature", Feature)
-def test_every_feature_is_counted(feature: Feature, world: World) -> None:
+def test_every_feature_is_counted(feature: Feature, world: ToolTalkWorld) -> None:
     rules = replace(RULES["easy"], features={feature: 1000})
     report = check_suite(CONVERSATIONS / "easy", world, "easy", rules)
     assert [fault.kind for fault in report.faults] == ["quota"]
@@ -75,12 +75,12 @@ def test_every_feature_is_counted(feature: Feature, world: World) -> None:
         ({"tool_uses": 1000}, "of 1000 times"),
     ],
 )
-def test_every_bound_is_held(change: dict[str, Any], text: str, world: World) -> None:
+def test_every_bound_is_held(change: dict[str, Any], text: str, world: ToolTalkWorld) -> None:
     report = check_suite(CONVERSATIONS / "easy", world, "easy", replace(RULES["easy"], **change))
     assert any(text in fault.text for fault in report.faults)
 
 
-def test_nothing_is_taken_from_the_public_dataset(tooltalk: Path, world: World) -> None:
+def test_nothing_is_taken_from_the_public_dataset(tooltalk: Path, world: ToolTalkWorld) -> None:
     """Our own invention: no sentence, name, password or id of theirs."""
     files = (tooltalk / "data").rglob("*.json")
     theirs = {text for path in files for text in _texts(json.loads(path.read_text("utf-8")))}

@@ -15,7 +15,7 @@ from rig.plugins.tooltalk.conversations import Conversation, load_directory
 from rig.plugins.tooltalk.method import METHOD
 from rig.plugins.tooltalk_tools import TOOLTALK
 from rig.plugins.tooltalk_tools.seeds import check_world, world_from
-from rig.plugins.tooltalk_tools.world import World
+from rig.plugins.tooltalk_tools.world import ToolTalkWorld
 from rig.world.toolbox import Simulator
 
 Seed = dict[str, Any]
@@ -32,7 +32,7 @@ def conversations() -> list[Conversation]:
 
 
 def test_it_is_sound_and_the_file_is_up_to_date() -> None:
-    world = World.open(WORLD_DATABASE)
+    world = ToolTalkWorld.open(WORLD_DATABASE)
     assert check_world(world) == []
     assert world.dump() == world_from(WORLD_SEED).dump()
 
@@ -131,7 +131,7 @@ def test_weekdays_and_dates_agree(conversations: list[Conversation]) -> None:
 
 def test_a_plainer_search_finds_the_same(conversations: list[Conversation]) -> None:
     """What the ground truth looks for is also found by any of its words: no search has to be as narrow."""
-    simulator = Simulator(World.open(), TOOLTALK)
+    simulator = Simulator(ToolTalkWorld.open(), TOOLTALK)
     searches = 0
     for conversation in conversations:
         simulator.start(*conversation.start)

@@ -3,7 +3,6 @@
 import importlib.util
 import json
 import os
-import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -45,14 +44,6 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
     arms = (model(N, fingerprint=fingerprint), model(N, {1, (2, 1)}, acts=True), Scripted(hostile))
     names = ("f16", "sub/../q2", "odd")
     play(path, *arms, number=N, names=names, repeats=2, name="three")
-    return path
-
-
-@pytest.fixture
-def store(played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    path = tmp_path / "runs.sqlite"
-    shutil.copy(played, path)
-    monkeypatch.setenv("RIG_RUNS", str(path))
     return path
 
 

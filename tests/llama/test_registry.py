@@ -32,14 +32,6 @@ MEMBER = "tiny_weights/tiny.gguf"
 
 
 @pytest.fixture
-def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    directory = tmp_path / "models"
-    directory.mkdir()
-    monkeypatch.setenv("RIG_MODELS", str(directory))
-    return directory
-
-
-@pytest.fixture
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     directory = tmp_path / "wheels"
     directory.mkdir()

@@ -1,6 +1,5 @@
 """The page over all runs in a real browser: it finds what changed, stays readable, and asks for nothing."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -58,12 +57,6 @@ def overview(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRe
     assert ("id=packed" in text) == (request.param == "packed")
     write(text, folder / "all.html")
     return folder / "all.html"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    with Page(tmp_path_factory.mktemp("profile")) as page:
-        yield page
 
 
 @pytest.fixture

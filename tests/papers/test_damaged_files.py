@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import pytest
 import yaml
+from autode.test_checkout import LAMP, ROW
+from bfcl.test_method import ADD, ASK
+from documents.test_logs import ANSWER, THEN, TOOL
 from hypothesis import given
 from hypothesis import strategies as st
-from methods.autode.test_checkout import LAMP, ROW
-from methods.bfcl.test_method import ADD, ASK
-from own.test_logs import ANSWER, THEN, TOOL
 from rescore.test_files import CALL, REPLY
 from small_talks import sources
 from tool_answers import solution

@@ -1,6 +1,5 @@
 """Search and filter of the page: the map and the transcripts show what was asked for, and print without."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,12 +20,6 @@ SHOWN = """
 [[...document.querySelectorAll('tr[data-view]')].filter((row) => !row.hidden).map((row) => row.dataset.view),
  [...document.querySelectorAll('details')].filter((each) => !each.hidden).map((each) => each.id.slice(1))]
 """
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    with Page(tmp_path_factory.mktemp("profile")) as page:
-        yield page
 
 
 @pytest.fixture(scope="module", params=["plain", "packed"])

@@ -1,6 +1,5 @@
 """A page of many arms: no column is cut off on a desk or on paper, and rows keep their names on a phone."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +26,6 @@ CUT_OFF = """
 LETTERS = """
 [...document.querySelectorAll('#numbers ~ .scroll[aria-label=quality] thead')].map((row) => row.innerText)
 """
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    with Page(tmp_path_factory.mktemp("profile")) as page:
-        yield page
 
 
 @pytest.fixture(scope="module", params=[7, 9, 20])

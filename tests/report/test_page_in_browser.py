@@ -1,6 +1,5 @@
 """The page in a real browser: nothing asked for, nothing complained of, readable on a phone and a desk."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -53,12 +52,6 @@ def show(page: Page, report: Path, width: int = 1280, *, dark: bool = False) -> 
         "new Promise((done) => { const look = () => document.getElementById('packed')"
         " ? setTimeout(look, 10) : done(true); look(); })"
     )
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    with Page(tmp_path_factory.mktemp("profile")) as page:
-        yield page
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import small_talks
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rig.core.calls import Call, ExecutedCall
+from rig.core.calls import Call, ExecutedCall, Outcome
 from rig.core.errors import ErrorKind, RigError
 from rig.core.models import Prediction
 from rig.core.tasks import PlayedTurn, Step
@@ -178,9 +178,7 @@ def test_any_call_survives_being_written_and_read(
     tmp_path_factory: Any, name: str, arguments: Any, response: Any
 ) -> None:
     conversation = parse_conversation(small_talks.sources()[0], "")
-    recorded = ExecutedCall.from_json(
-        {"request": {"api_name": name, "parameters": arguments}, "response": response, "exception": None}
-    )
+    recorded = ExecutedCall(Call(name, arguments), Outcome(response))
     step = Step(Prediction(call=recorded.call), recorded)
     text = json.dumps(with_predictions(conversation, {1: PlayedTurn(1, (step,))}))
     path = tmp_path_factory.mktemp("written") / "one.json"

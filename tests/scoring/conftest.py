@@ -17,7 +17,7 @@ from rig.plugins.tooltalk.faults import Acted
 from rig.plugins.tooltalk.scoring import ErrorType, count, error_types
 from rig.plugins.tooltalk_tools import TOOLTALK
 from rig.plugins.tooltalk_tools.seeds import world_from
-from rig.plugins.tooltalk_tools.world import World
+from rig.plugins.tooltalk_tools.world import ToolTalkWorld
 from rig.scoring import Exact
 from rig.world.toolbox import Simulator
 from rig.world.world import Snapshot
@@ -48,14 +48,14 @@ def upstream_conversations(tooltalk: Path) -> dict[str, Conversation]:
 
 
 @pytest.fixture(scope="session")
-def upstream_world(tooltalk: Path) -> Iterator[World]:
+def upstream_world(tooltalk: Path) -> Iterator[ToolTalkWorld]:
     world = world_from(tooltalk / "data" / "databases")
     yield world
     world.close()
 
 
 @pytest.fixture
-def play(upstream_world: World) -> Iterator[Callable[..., Played]]:
+def play(upstream_world: ToolTalkWorld) -> Iterator[Callable[..., Played]]:
     """Plays a conversation in the public world, with predictions by turn (ToolTalk's Algorithm 1)."""
     base = upstream_world.snapshot()
 

@@ -1,6 +1,6 @@
-"""Installs the MCP servers that tests/toolbox/servers/test_real_servers.py runs, from npm and PyPI.
+"""Installs the MCP servers that tests/mcp/test_real_servers.py runs, from npm and PyPI.
 
-python tests/support/mcp_install.py DIR && RIG_MCP=DIR pytest tests/toolbox/servers
+python tests/support/mcp_install.py DIR && RIG_MCP=DIR pytest tests/mcp
 """
 
 import subprocess

@@ -9,7 +9,7 @@ from typing import Any
 from rig.core.calls import Call, ExecutedCall
 from rig.plugins.tooltalk.conversations import Metadata
 from rig.plugins.tooltalk_tools.seeds import world_from
-from rig.plugins.tooltalk_tools.world import World
+from rig.plugins.tooltalk_tools.world import ToolTalkWorld
 from rig.world.toolbox import Simulator
 from rig.world.world import Snapshot
 
@@ -177,9 +177,9 @@ def fail(simulator: Simulator, name: str, /, **arguments: Any) -> str:
     return executed.exception
 
 
-def new_world() -> World:
+def new_world() -> ToolTalkWorld:
     """A small world of one's own."""
-    world = World()
+    world = ToolTalkWorld()
     world.restore(_snapshot())
     return world
 

@@ -28,14 +28,11 @@ Rig = Callable[..., Any]
 
 
 @pytest.fixture
-def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    directory = tmp_path / "models"
-    directory.mkdir()
-    monkeypatch.setenv("RIG_MODELS", str(directory))
+def models(models: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, value in {"WIDTH": 256, "INNER": 512, "HEADS": 4}.items():
         monkeypatch.setattr(tiny_gguf, name, value)
-    tiny_gguf.write(directory / "tiny.gguf")
-    return directory
+    tiny_gguf.write(models / "tiny.gguf")
+    return models
 
 
 @pytest.fixture

@@ -19,12 +19,9 @@ from rig.plugins.tune.quantize import QuantizeRecipe, quantize
 
 
 @pytest.fixture
-def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    directory = tmp_path / "models"
-    directory.mkdir()
-    monkeypatch.setenv("RIG_MODELS", str(directory))
-    tiny_gguf.write_adapter(tmp_path / "a.lora", tiny_gguf.write(directory / "tiny.gguf"))
-    return directory
+def models(models: Path, tmp_path: Path) -> Path:
+    tiny_gguf.write_adapter(tmp_path / "a.lora", tiny_gguf.write(models / "tiny.gguf"))
+    return models
 
 
 def _merge(models: Path, kind: str, scale: float = 1.0, target: Path | None = None) -> DerivedModel:

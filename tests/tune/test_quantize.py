@@ -29,12 +29,9 @@ ONE_LAYER = 2 * tiny_gguf.LAYERS
 
 
 @pytest.fixture
-def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    directory = tmp_path / "models"
-    directory.mkdir()
-    monkeypatch.setenv("RIG_MODELS", str(directory))
-    tiny_gguf.write(directory / "tiny.gguf")
-    return directory
+def models(models: Path) -> Path:
+    tiny_gguf.write(models / "tiny.gguf")
+    return models
 
 
 def make(kind: str, parent: str = "tiny", threads: int = 1) -> DerivedModel:

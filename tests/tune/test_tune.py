@@ -77,15 +77,12 @@ _STAGES = {
 
 
 @pytest.fixture
-def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    directory = tmp_path / "models"
-    directory.mkdir()
-    monkeypatch.setenv("RIG_MODELS", str(directory))
+def models(models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     for name, value in {"WIDTH": 256, "INNER": 512, "HEADS": 4}.items():
         monkeypatch.setattr(tiny_gguf, name, value)
-    tiny_gguf.write(directory / "tiny.gguf", n_ctx=8192)
-    return directory
+    tiny_gguf.write(models / "tiny.gguf", n_ctx=8192)
+    return models
 
 
 @pytest.mark.slow

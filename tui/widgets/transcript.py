@@ -191,7 +191,7 @@ Side: TypeAlias = tuple[str, ConversationState | None, str]
 
 
 class SideBySide(Lines):
-    """A column for each arm, as many as fit, including the reader's arm."""
+    """One conversation by several arms, a column for each: as many as fit, always with the chosen one."""
 
     def show_turn(self, sides: Sequence[Side], arm: int, number: int) -> None:
         """Update the columns to turn `number` (from 1); the reader's arm is at `arm`."""

@@ -183,13 +183,13 @@ class Words(Foreign):
     content: str
 
 
-class _Declared(Foreign):
+class _ValueSchema(Foreign):
     """A value of a function's, as BFCL declares it, with all that is inside it."""
 
     type: str = ""
     description: str = ""
-    items: "_Declared | None" = None
-    properties: "dict[str, _Declared]" = Field({})
+    items: "_ValueSchema | None" = None
+    properties: "dict[str, _ValueSchema]" = Field({})
     required: list[str] = Field([])
 
 
@@ -197,7 +197,7 @@ class EntryFunction(Foreign):
     """A function as BFCL declares it."""
 
     name: str
-    parameters: _Declared
+    parameters: _ValueSchema
 
 
 class _Question(Foreign):

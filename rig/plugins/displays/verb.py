@@ -8,7 +8,6 @@ import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -148,18 +147,22 @@ def demo(
     """
     with recording() as (store, pace):
         if save is not None:
-            from rig.store import backup
-
-            backup(store, save)
-            if as_json:
-                print_json({"store": str(save)})
-            else:
-                say(f"{save} holds the recorded run: rig compare latest --runs {save}")
+            _save(store, save, as_json=as_json)
             return 0
         is_paced = speed is not None or (not as_json and displays.resolve(display, sys.stdout) == "tui")
         pace = pace * (speed or 1.0) if is_paced else math.inf
-        how = partial(tell, context, store, "latest", display, speed=pace)
-        return how(full=full, as_json=as_json, is_kept=False)
+        return tell(context, store, "latest", display, speed=pace, full=full, as_json=as_json, is_kept=False)
+
+
+def _save(store: Path, place: Path, *, as_json: bool) -> None:
+    """Copy the recorded run to a new store, and say how to use it."""
+    from rig.store import backup
+
+    backup(store, place)
+    if as_json:
+        print_json({"store": str(place)})
+    else:
+        say(f"{place} holds the recorded run: rig compare latest --runs {place}")
 
 
 @verb()

@@ -170,8 +170,8 @@ def finding(question: ToolQuestion, prediction: Prediction) -> AnsweredQuestion:
     else:
         right = sum(any(_alike(call, other) for other in calls) for call in question.calls)
         is_right = right == len(question.calls) == len(calls)
-        made = ", ".join(f"{call.name} {json.dumps(call.arguments)}" for call in calls)
-        text = "right" if is_right else f"{right} of {len(question.calls)} right: {_clipped(made)}"
+        calls_text = ", ".join(f"{call.name} {json.dumps(call.arguments)}" for call in calls)
+        text = "right" if is_right else f"{right} of {len(question.calls)} right: {_clipped(calls_text)}"
     how = f"leaked ({form})" if form else "in the right form"
     is_call = calls or form or prediction.form == OWN
     return AnsweredQuestion(question, is_right, form, f"{text}, {how}" if is_call else text)

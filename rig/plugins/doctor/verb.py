@@ -289,10 +289,10 @@ def _conversations() -> Iterator[Symptom]:
 
 def _world() -> Iterator[Symptom]:
     from rig.plugins.tooltalk_tools.seeds import check_world
-    from rig.plugins.tooltalk_tools.world import World
+    from rig.plugins.tooltalk_tools.world import ToolTalkWorld
 
     try:
-        world = World.open()
+        world = ToolTalkWorld.open()
     except RigError as error:
         yield Symptom("world", "fail", str(error))
         return
@@ -356,10 +356,10 @@ def check_file(
 ) -> int:
     """Check the world file: print one line for each fault, and exit with code 1 if there are any."""
     from rig.plugins.tooltalk_tools.seeds import check_world, world_from
-    from rig.plugins.tooltalk_tools.world import World
+    from rig.plugins.tooltalk_tools.world import ToolTalkWorld
 
     try:
-        world = World.open(file)
+        world = ToolTalkWorld.open(file)
         faults = check_world(world)
         dump = world.dump()
     except (sqlite3.Error, UnicodeDecodeError) as error:

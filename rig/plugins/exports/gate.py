@@ -18,11 +18,11 @@ from rig.compare.verdict import Decision
 from rig.core.calls import JsonObject
 from rig.core.errors import MACHINE, ErrorKind, RigError, counted, meant
 from rig.core.files import read_toml
+from rig.core.intervals import with_interval
 from rig.core.metrics import UNPLAYED, Metric, if_right
 from rig.plugins.resources.measured import Resources, TurnSpeeds, TurnSpread, resources_in
 from rig.show.summary import contention_notes
-from rig.show.texts import with_interval
-from rig.stats import estimates
+from rig.stats import Estimate, estimates
 from rig.store import Runs
 
 _LARGEST_LIMIT = 1e18
@@ -138,8 +138,9 @@ def _conditions(path: Path, tier: Tier, rows: Any) -> Iterator[Condition]:
 
 
 class ConditionFinding(NamedTuple):
-    """What was found for a condition, in words, and in numbers where there are some: a value, and between
-    what it lies. The numbers are in the units of the limit.
+    """What decides a condition for an arm: a sentence, and the value with the bounds of its interval.
+
+    The numbers are in the unit of the condition's limit, and None where nothing was measured.
     """
 
     decision: Decision
@@ -239,10 +240,10 @@ def judge(runs: Runs, addresses: Sequence[str], policy: Policy) -> GateResult:
         judged = comparison.arms[1:] or ([] if compared.left_out else comparison.arms)
         for arm in judged:
             if condition.metric in SPEEDS:
-                found = _speed(condition, resources[arm.label], resources[comparison.baseline.label])
+                finding = _speed(condition, resources[arm.label], resources[comparison.baseline.label])
             else:
-                found = _found(condition, arm, comparison)
-            results.append(ConditionResult(condition, arm.label, found))
+                finding = _found(condition, arm, comparison)
+            results.append(ConditionResult(condition, arm.label, finding))
         for label, why in compared.left_out.items():
             results.append(
                 ConditionResult(condition, label, ConditionFinding(Decision.CANNOT_TELL, f"left out: {why}"))
@@ -276,7 +277,7 @@ def _found(condition: Condition, arm: ArmResult, comparison: Comparison) -> Cond
     if condition.bound == "max_loss":
         verdict = next(pair.verdict for pair in comparison.pairs if pair.arm == arm.label)
         limit = condition.limit / comparison.metric.scale
-        found = ConditionFinding(verdict.decision(limit), verdict.text)
+        finding = ConditionFinding(verdict.decision(limit), verdict.text)
         doubts = list(_doubts(comparison, [arm, comparison.baseline]))
         share, cut = _cut_short(comparison.baseline)
         is_of_success = comparison.declaration.is_of_success(comparison.metric)
@@ -284,11 +285,11 @@ def _found(condition: Condition, arm: ArmResult, comparison: Comparison) -> Cond
             doubts += cut
     else:
         metric = metric_named(comparison.declaration, condition.metric)
-        found = _rate(condition, arm, comparison, metric)
+        finding = _rate(condition, arm, comparison, metric)
         doubts = list(_doubts(comparison, [arm]))
-    if not comparison.declaration.decides or (found.decision is Decision.PASSES and doubts):
-        found = found._replace(decision=Decision.CANNOT_TELL)
-    return found._replace(text="; ".join((found.text, *doubts)))
+    if not comparison.declaration.decides or (finding.decision is Decision.PASSES and doubts):
+        finding = finding._replace(decision=Decision.CANNOT_TELL)
+    return finding._replace(text="; ".join((finding.text, *doubts)))
 
 
 def _doubts(comparison: Comparison, sides: Sequence[ArmResult]) -> Iterator[str]:
@@ -343,23 +344,23 @@ def _speed(condition: Condition, arm: Resources, baseline: Resources) -> Conditi
     if condition.bound.endswith("_ratio"):
         return _ratio(condition, arm, baseline)
     quiet = read(arm)
-    found = _median(condition, quiet)
-    if found is None or quiet is None:
-        found = ConditionFinding(
+    finding = _median(condition, quiet)
+    if finding is None or quiet is None:
+        finding = ConditionFinding(
             Decision.CANNOT_TELL, f"its {condition.metric} is not known: {arm.too_few(quiet)}"
         )
     elif arm.is_known:
-        found = found._replace(text=f"{found.text}, the median of {quiet.count} quiet turns")
+        finding = finding._replace(text=f"{finding.text}, the median of {quiet.count} quiet turns")
     else:
-        found = found._replace(text=f"{found.text}, the median of {quiet.count} turns, quiet or not")
-    if found.decision is Decision.PASSES:
-        return found
+        finding = finding._replace(text=f"{finding.text}, the median of {quiet.count} turns, quiet or not")
+    if finding.decision is Decision.PASSES:
+        return finding
     at_worst = _median(condition, read(arm.at_worst))
     is_slower = condition.bound == ("min" if condition.metric.endswith("_rate") else "max")
     if is_slower and at_worst is not None and at_worst.decision is Decision.PASSES:
         why = "the median of all turns, which other processes can only have slowed down"
         return at_worst._replace(text=f"{at_worst.text}, {why}")
-    return found
+    return finding
 
 
 def _ratio(condition: Condition, arm: Resources, baseline: Resources) -> ConditionFinding:
@@ -372,8 +373,9 @@ def _ratio(condition: Condition, arm: Resources, baseline: Resources) -> Conditi
         why = (f"{whose} {condition.metric} is not known: {reason}" for whose, reason in few if reason)
         return ConditionFinding(Decision.CANNOT_TELL, "; ".join(why))
     value, low, high = own.median / other.median, own.low / other.high, own.high / other.low
-    text = " against ".join(map(_spread, (own, other)))
-    text += f", {value:.2f} ({low:.2f} to {high:.2f}) times as much in quiet turns"
+    text = " against ".join(with_interval(_number, of) for of in (own, other))
+    ratio = with_interval("{:.2f}".format, Estimate(value, low, high))
+    text += f", {ratio} times as much in quiet turns"
     return ConditionFinding(_bounded(condition, low, high), text, value, low, high)
 
 
@@ -381,11 +383,8 @@ def _median(condition: Condition, of: TurnSpread | None) -> ConditionFinding | N
     """Decide by the interval of a median; None if it has none."""
     if of is None or of.low is None or of.high is None:
         return None
-    return ConditionFinding(_bounded(condition, of.low, of.high), _spread(of), of.median, of.low, of.high)
-
-
-def _spread(of: TurnSpread) -> str:
-    return f"{_number(of.median)} ({_number(of.low or 0.0)} to {_number(of.high or 0.0)})"
+    text = with_interval(_number, of)
+    return ConditionFinding(_bounded(condition, of.low, of.high), text, of.median, of.low, of.high)
 
 
 def _number(number: float) -> str:

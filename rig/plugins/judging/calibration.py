@@ -27,6 +27,7 @@ from pydantic import BeforeValidator, Field
 from rig.core import files
 from rig.core.calls import ByName, Json, JsonObject
 from rig.core.errors import RigError
+from rig.core.intervals import with_interval
 from rig.core.metrics import Remark
 from rig.core.paths import CONVERSATIONS
 from rig.core.tasks import require_unique
@@ -269,21 +270,12 @@ def remark_on(store: Path, settings: JsonObject, method: str) -> Remark:
         text = f"the judge {name} is not calibrated: `rig judge calibrate` says how far it can be trusted"
         return Remark(text, decides=False)
     measured = measure(store, run)
-    items, kappa = measured.items, estimate(measured.kappa)
+    items, kappa = measured.items, with_interval("{:.2f}".format, measured.kappa)
     if measured.is_chance:
         text = f"the judge {name} is no better than chance: kappa {kappa} on {items} labels, run {run.id}"
         return Remark(text, decides=False)
     text = f"the judge {name} agrees with {items} labels by a kappa of {kappa}, run {run.id}"
     return Remark(text, decides=True)
-
-
-def estimate(number: Estimate) -> str:
-    """Format a number with its interval."""
-    if number.value is None:
-        return "-"
-    if number.low is None or number.high is None:
-        return f"{number.value:.2f}"
-    return f"{number.value:.2f} ({number.low:.2f} to {number.high:.2f})"
 
 
 def note(store: Path, calibrated: StoredRun) -> None:

@@ -145,14 +145,14 @@ def _with_properties(parameters: JsonObject) -> JsonObject:
     return parameters
 
 
-class _Declared(Foreign):
+class _JudgeFunction(Foreign):
     name: str
     description: str = ""
     parameters: Annotated[JsonObject, AfterValidator(_with_properties)]
 
 
 class _Asking(Foreign):
-    functions: Many[_Declared]
+    functions: Many[_JudgeFunction]
     temperature: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] = 0.0
     max_tokens: Annotated[int, Field(ge=1, le=1_000_000)] = 1000
 
@@ -186,7 +186,7 @@ def load(folder: Path) -> Evaluator:
 
 
 def _functions(
-    kind: Kind, declared: Mapping[str, _Declared], template: str, where: Path
+    kind: Kind, declared: Mapping[str, _JudgeFunction], template: str, where: Path
 ) -> dict[str, JudgeFunction]:
     prompts = {name.strip(): ("", prompt) for name, prompt in _FUNCTION.findall(template)}
     if kind == "chat":

@@ -164,6 +164,7 @@ def calibrate(
     happened in the world and by the facts that the answers name. From then on, every result of this judge in
     this run store says how well it did here.
     """
+    from rig.core.intervals import with_interval
     from rig.plugins.judging import calibration
     from rig.plugins.judging.calibration import OURS, load_labels
     from rig.plugins.judging.evaluators import find
@@ -196,7 +197,8 @@ def calibrate(
         what = _WHAT[method]
         numbers = [f"{value:.3f}" for value in result.upstream or ()] or ["-"] * 4
         bias = estimate(result.position_bias) if result.position_bias else "-"
-        row = (what, result.items, estimate(result.accuracy), calibration.estimate(result.kappa))
+        kappa = with_interval("{:.2f}".format, result.kappa)
+        row = (what, result.items, estimate(result.accuracy), kappa)
         rows.append([*row, *numbers, bias])
         lines.append(f"{what}: {result.undecided} undecided, {counted(result.invalid, 'invalid verdict')}")
         if result.is_chance:

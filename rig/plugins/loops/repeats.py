@@ -71,8 +71,8 @@ class Repeat:
         if not self.text.strip():
             return "white space without an end"
         text = " ".join(self.text.split())
-        shown = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
-        return f"the same text {self.times:,} times: {shown}"
+        excerpt = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+        return f"the same text {self.times:,} times: {excerpt}"
 
 
 @dataclass(slots=True)

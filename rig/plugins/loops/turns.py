@@ -39,7 +39,7 @@ class Loop:
         return ErrorKind.CALL_LOOP if self.kind == "call" else ErrorKind.TEXT_LOOP
 
 
-class _Made(NamedTuple):
+class _CallTexts(NamedTuple):
     """A call and what it returned, as texts that can be compared."""
 
     call: str
@@ -65,14 +65,14 @@ def call_loop(steps: Sequence[Step], call: Call | None) -> Loop | None:
     It is one or several calls that stand there `REPEATS` times with the same results, and begin once more.
     """
     executed = [step.executed for step in steps if step.executed]
-    made = [_Made(_text(one.call), _result(one.outcome)) for one in executed]
+    texts = [_CallTexts(_text(one.call), _result(one.outcome)) for one in executed]
     if call is not None:
         # Nobody knows yet what it will return, so nothing can tell it from the one that it repeats.
-        made.append(_Made(_text(call), ""))
+        texts.append(_CallTexts(_text(call), ""))
     for period in range(1, _MOST_CALLS + 1):
-        if len(made) <= REPEATS * period:
+        if len(texts) <= REPEATS * period:
             return None
-        last, earlier = made[-1], made[:-1]
+        last, earlier = texts[-1], texts[:-1]
         if last.call != earlier[-period].call or (last.result and last.result != earlier[-period].result):
             continue
         times = _times(earlier, period)
@@ -83,7 +83,7 @@ def call_loop(steps: Sequence[Step], call: Call | None) -> Loop | None:
     return None
 
 
-def _times(made: Sequence[_Made], period: int) -> int:
+def _times(made: Sequence[_CallTexts], period: int) -> int:
     """Return how often the last calls stand there in a row."""
     unit, times = made[-period:], 1
     while len(made) >= period * (times + 1) and made[-period * (times + 1) : -period * times] == unit:

@@ -83,9 +83,9 @@ class Seen:
             case "datetime":
                 return not tool.action or self._speaks_for_instant(value, part is not None)
             case "month":
-                name = value.strip().casefold()
-                days = {f"{day:%B}".casefold() for day in self._dates}
-                return name in days or name[:3] in self._spoken or "month" in self._spoken
+                month = value.strip().casefold()
+                months = {f"{day:%B}".casefold() for day in self._dates}
+                return month in months or month[:3] in self._spoken or "month" in self._spoken
             case "phone":
                 return "".join(_NUMBER.findall(value)) in "".join(_NUMBER.findall(self._text))
             case _ if match is Equality.PLACE:

@@ -171,8 +171,8 @@ def _zoned(text: str) -> str:
 
 
 _CLOCK = re.compile(
-    r"T?(\d{1,2})(?:[:.H](\d{2})(?:[:.](\d{2})(?:[.,]\d+)?)?)? ?(?:([AP])\.? ?M\.?)?"
-    r"(?:([+-])(\d{2}):?(\d{2}))?"
+    r"T?(?P<hour>\d{1,2})(?:[:.H](?P<minute>\d{2})(?:[:.](?P<second>\d{2})(?:[.,]\d+)?)?)?"
+    r" ?(?:(?P<half>[AP])\.? ?M\.?)?(?:(?P<sign>[+-])(?P<zone_hours>\d{2}):?(?P<zone_minutes>\d{2}))?"
 )
 DAY_S = 24 * 3600
 
@@ -184,19 +184,20 @@ def read_time(text: Json) -> tuple[int, int | None]:
     _require_short(text)
     text = _zoned(typed(text).upper())
     clock = _CLOCK.fullmatch(text)
-    if clock is None or (clock[2] is None and clock[4] is None):
+    if clock is None or (clock["minute"] is None and clock["half"] is None):
         instant = read_instant(text)
         offset = instant.utcoffset()
         seconds = instant.hour * 3600 + instant.minute * 60 + instant.second
         return seconds, None if offset is None else int(offset.total_seconds())
-    hour, minute, second = (int(clock[n] or 0) for n in (1, 2, 3))
-    if hour > 24 or minute > 59 or second > 59 or (clock[4] == "A" and hour > 12):
+    hour, minute, second = (int(clock[part] or 0) for part in ("hour", "minute", "second"))
+    if hour > 24 or minute > 59 or second > 59 or (clock["half"] == "A" and hour > 12):
         raise ValueError("no time of day")
-    if clock[4]:
-        hour = hour % 12 + 12 * (clock[4] == "P")
+    if clock["half"]:
+        hour = hour % 12 + 12 * (clock["half"] == "P")
     offset_s = None
-    if clock[5]:
-        offset_s = (int(clock[6]) * 3600 + int(clock[7]) * 60) * (-1 if clock[5] == "-" else 1)
+    if clock["sign"]:
+        offset_s = int(clock["zone_hours"]) * 3600 + int(clock["zone_minutes"]) * 60
+        offset_s *= -1 if clock["sign"] == "-" else 1
     return (hour * 3600 + minute * 60 + second) % DAY_S, offset_s
 
 

@@ -75,8 +75,8 @@ def diff(simulator: Simulator, before: Snapshot, after: Snapshot, limit: int | N
     with closing(open_snapshot(before)) as old, closing(open_snapshot(after)) as new:
         names = record_tables(new, tables)
         changes = [change for table in names for change in _changes(table, tables, old, new)]
-    shown = changes[:limit]
-    return WorldDiff(tuple(shown), len(changes) - len(shown))
+    listed = changes[:limit]
+    return WorldDiff(tuple(listed), len(changes) - len(listed))
 
 
 def open_snapshot(snapshot: Snapshot) -> sqlite3.Connection:

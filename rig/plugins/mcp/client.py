@@ -299,7 +299,7 @@ class McpClient:
                 self._received = rest
                 message = _message(self._joined(line))
                 if isinstance(message, list):  # a batch, which the version of 2025-03-26 has
-                    lines = (f"{json.dumps(each)}\n".encode() for each in message)
+                    lines = (f"{json.dumps(part)}\n".encode() for part in message)
                     self._received = b"".join(lines) + rest
                     continue
                 self._noise += message is None and bool(line.strip())

@@ -374,18 +374,18 @@ def response_of(answer: JsonObject) -> Json:
     if result.get("resultType", "complete") != "complete":
         raise ToolError("The tool asks for input, and nobody is there to give it.")
     content = result.get("content", result.get("toolResult"))  # the second is that of 2024-10-07
-    given = [
+    contents = [
         {"type": "text", "text": part} if isinstance(part, str) else part
         for part in (content if isinstance(content, list) else [content])
         if isinstance(part, str | dict)
     ]
-    parts = [_part(part) for part in given]
+    parts = [_part(part) for part in contents]
     if result.get("isError") in (True, "true"):
         texts = (part if isinstance(part, str) else json.dumps(part) for part in parts)
         raise ToolError("\n".join(texts) or "It failed, and does not say why.")
     value = result.get("structuredContent")
     # Where a tool returns a text, FastMCP has it as an object as well.
-    is_text = isinstance(value, dict) and len(parts) == 1 and value == {"result": given[0].get("text")}
+    is_text = isinstance(value, dict) and len(parts) == 1 and value == {"result": contents[0].get("text")}
     if value is None or is_text:
         value = parts[0] if len(parts) == 1 else parts or None
     if (size := len(json.dumps(value))) > LONGEST:

@@ -98,8 +98,8 @@ def gather(runs: Runs, progress: Callable[[int, int], None] = lambda done, of: N
     was_enabled = gc.isenabled()
     gc.disable()  # which would look through millions of values, and find nothing
     try:
-        for number, each in enumerate(ids, 1):
-            listed.append(_listed(runs, runs.get(each, sums=False), talks, told))
+        for number, run_id in enumerate(ids, 1):
+            listed.append(_listed(runs, runs.get(run_id, sums=False), talks, told))
             progress(number, len(ids))
     finally:
         if was_enabled:

@@ -15,11 +15,12 @@ from markupsafe import Markup
 from rig.core.calls import JsonObject
 from rig.core.errors import counted
 from rig.core.files import json_text
+from rig.core.intervals import with_interval
 from rig.core.paths import runs_file
 from rig.plugins.overview.gathered import Ending, Gathered, ListedArm, ListedRun
 from rig.plugins.report.page import asset, environment, packed, script_hash
 from rig.show.table import one_line
-from rig.show.texts import clip, file_size, with_interval
+from rig.show.texts import clip, file_size
 
 LARGEST = 5_000_000
 """The bytes that a page should not exceed."""
@@ -66,7 +67,7 @@ class _Row(NamedTuple):
         return str(arm.planned) if arm.finished == arm.planned else f"{arm.finished} of {arm.planned}"
 
 
-class _File(NamedTuple):
+class _FileRow(NamedTuple):
     """A file in the table of files, with its newest arm that has a rate."""
 
     name: str
@@ -96,12 +97,12 @@ def page(
     template = environment(_PACKAGE).get_template("runs.html")
     kept, text = len(gathered.runs), ""
     while True:
-        for said in _SAID if kept == len(gathered.runs) else _SAID[-1:]:
-            data = _inert(json_text({**data_of(gathered, store, said, kept, reports), "folder": folder}))
+        for detail in _SAID if kept == len(gathered.runs) else _SAID[-1:]:
+            data = _inert(json_text({**data_of(gathered, store, detail, kept, reports), "folder": folder}))
             for is_packed in (False, True):
-                shown = packed(data) if is_packed else Markup(data)
+                content = packed(data) if is_packed else Markup(data)
                 left_out = len(gathered.runs) - kept
-                text = template.render(**fixed, data=shown, is_packed=is_packed, left_out=left_out)
+                text = template.render(**fixed, data=content, is_packed=is_packed, left_out=left_out)
                 if len(text.encode("utf-8", "backslashreplace")) <= largest:
                     return text
         if not kept:
@@ -171,7 +172,7 @@ def _suite_rows(rows: Sequence[_Row], suites: Mapping[str, int]) -> list[tuple[s
     return [(name, len(runs[number]), arms[number], methods[number]) for name, number in suites.items()]
 
 
-def _file_rows(rows: Sequence[_Row], number: int) -> list[_File]:
+def _file_rows(rows: Sequence[_Row], number: int) -> list[_FileRow]:
     """Return each file with what is known of it, and its newest rate."""
     by_file: list[list[_Row]] = [[] for _ in range(number)]
     for row in rows:
@@ -182,7 +183,7 @@ def _file_rows(rows: Sequence[_Row], number: int) -> list[_File]:
         newest = next((row for row in of_file if row.arm.rate), None)
         runs = len({row.run.stored.id for row in of_file})
         size = file_size(arm.size) if arm.size else ""
-        files.append(_File(arm.file, arm.digest, size, arm.quantization, len(of_file), runs, newest))
+        files.append(_FileRow(arm.file, arm.digest, size, arm.quantization, len(of_file), runs, newest))
     return files
 
 

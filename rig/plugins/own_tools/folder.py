@@ -150,10 +150,10 @@ def load_folder(place: Path, use: ServerUse = LIVE) -> Toolbox | None:
             raise RigError(
                 f"{place}: has {scheme.marker} and {CODE}; keep servers and functions in two folders"
             )
-        made: Toolbox = scheme.toolbox_of(
+        toolbox: Toolbox = scheme.toolbox_of(
             place, use, (place / CONVERSATIONS,), hash_of(place), place / LISTING
         )
-        return made
+        return toolbox
     module = loaded(place / CODE, place) if (place / CODE).is_file() else None
     if module is not None and hasattr(module, "register"):
         return None

@@ -113,7 +113,7 @@ def tool_of(declared: ToolFunction) -> Tool:
     if unknown := sorted(rules.keys() - schema["properties"].keys()):
         raise RigError(f"{where}: match names {unknown[0]}, which is not an argument")
     seconds = LIMIT_S if declared.seconds is None else declared.seconds
-    made = ToolDeclaration(
+    declaration = ToolDeclaration(
         name=name,
         description=_WRAPPED.sub(" ", _SECTIONS.split(doc)[0].strip()),
         parameters=schema,
@@ -121,7 +121,7 @@ def tool_of(declared: ToolFunction) -> Tool:
         returns=declared.returns,
         match=matching(schema, rules),
     )
-    return made.made("", Function(function, seconds, first, adapters))
+    return declaration.made("", Function(function, seconds, first, adapters))
 
 
 _VERBS = frozenset(

@@ -208,11 +208,11 @@ class ParameterReader:
             implied = [kind for kind in _IMPLIED if schema.keys() & BY_TYPE[kind]]
             kinds = implied if len(implied) == 1 and not schema.keys() <= _OUTSIDE else None
         node: JsonObject = {} if kinds is None else {"type": kinds[0] if len(kinds) == 1 else kinds}
-        known = OF_ANY_TYPE.union(DOCUMENTATION, *(BY_TYPE[kind] for kind in kinds or BY_TYPE))
+        words_here = OF_ANY_TYPE.union(DOCUMENTATION, *(BY_TYPE[kind] for kind in kinds or BY_TYPE))
         for word, value in schema.items():
             if word == "type":
                 continue
-            if word not in known:
+            if word not in words_here:
                 if not (
                     word in ANNOTATIONS or word.startswith("x-") or any(word in of for of in BY_TYPE.values())
                 ):

@@ -48,7 +48,7 @@ _KINDS = ("image", "audio", "video", "file")
 """What contents can hold besides texts; the types of parts have these words in their names."""
 
 
-class _Part(Foreign):
+class _ContentPart(Foreign):
     type: str = "text"
     text: str | None = None
 
@@ -67,7 +67,7 @@ class _Part(Foreign):
 
 class _ChatMessage(Foreign):
     role: str
-    content: str | Many[_Part] | None = None
+    content: str | Many[_ContentPart] | None = None
     tool_calls: Many[_ChatCall] | None = None
     function_call: _ChatFunction | None = None
     tool_call_id: str | None = None

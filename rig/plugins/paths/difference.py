@@ -29,19 +29,19 @@ class TurnMessage(NamedTuple):
 
 def messages(steps: Iterable[Step], role: str | None = None) -> list[TurnMessage]:
     """Return the steps of a turn by message; with a role, only its own."""
-    made: list[TurnMessage] = []
+    result: list[TurnMessage] = []
     for number, step in enumerate(steps):
         if role is not None and step.role != role:
             continue
         outcomes = (step.executed.outcome,) if step.executed else ()
         call = step.prediction.call
-        if step.prediction.part and call is not None and made:
-            last = made[-1]
+        if step.prediction.part and call is not None and result:
+            last = result[-1]
             joined = replace(last.prediction, further=(*last.prediction.further, call))
-            made[-1] = TurnMessage(last.step, joined, (*last.outcomes, *outcomes))
+            result[-1] = TurnMessage(last.step, joined, (*last.outcomes, *outcomes))
         else:
-            made.append(TurnMessage(number, step.prediction, outcomes))
-    return made
+            result.append(TurnMessage(number, step.prediction, outcomes))
+    return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +100,8 @@ def _chance(side: PathSide) -> str:
 
 def same_calls(first: PlayedTurn, second: PlayedTurn, role: str) -> bool:
     """Return whether two turns make the same calls in the same order."""
-    made = ([call for one in messages(of.steps, role) for call in _calls(one)] for of in (first, second))
-    return next(made) == next(made)
+    sides = ([call for one in messages(of.steps, role) for call in _calls(one)] for of in (first, second))
+    return next(sides) == next(sides)
 
 
 def difference(first: PlayedTurn, second: PlayedTurn, number: int, role: str) -> PathDifference | None:
@@ -204,8 +204,8 @@ def _side(prediction: Prediction, value: str, token: int | None, start: int) -> 
         return PathSide(value, "", len(prediction.raw), token + 1)
     text = prediction.raw[starts[token] : starts[token + 1]]
     forced = len(prediction.token_forced) > token and prediction.token_forced[token]
-    known = len(prediction.logprobs) > token
-    chance = exp(prediction.logprobs[token]) if known else None
+    has_logprobs = len(prediction.logprobs) > token
+    chance = exp(prediction.logprobs[token]) if has_logprobs else None
     return PathSide(value, text, starts[token], token + 1, chance, forced)
 
 
@@ -220,8 +220,8 @@ def _what(mine: Prediction, theirs: Prediction, start: int) -> tuple[str, tuple[
     for one, other in zip(mine.calls, theirs.calls, strict=False):
         if one.name != other.name:
             return "tool", (one.name, other.name)
-        if (found := _argument(one, other, mine.raw[:start])) is not None:
-            return found
+        if (argument := _argument(one, other, mine.raw[:start])) is not None:
+            return argument
     if len(mine.calls) != len(theirs.calls):
         return "calls of one message", (str(len(mine.calls)), str(len(theirs.calls)))
     what = {"call": "the form of the call", "reply": "reply", "error": "a failed answer"}[mine.kind]

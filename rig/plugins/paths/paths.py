@@ -19,7 +19,7 @@ from rig.core import registry
 from rig.core.calls import ByName, JsonObject, without_token
 from rig.core.errors import RigError
 from rig.core.files import json_text
-from rig.core.tasks import ASSISTANT, PlayedTurn, turn_number
+from rig.core.tasks import PlayedTurn, turn_number
 from rig.plugins.paths.difference import PathDifference, difference, same_calls
 from rig.store import Runs, Transcript
 from rig.world.toolbox import Toolbox, find_toolbox
@@ -97,11 +97,9 @@ class _Pair:
     def __init__(self, runs: Runs, baseline: ScoredArm, arm: ScoredArm) -> None:
         self._runs, self._sides = runs, (baseline, arm)
         run = baseline.chosen.run
-        try:
-            method = methods.get(run.declaration.method)
-            self._role, self._begins_from_truth = method.roles[0], method.begins_from_truth
-        except RigError:  # its plugin is missing
-            self._role, self._begins_from_truth = ASSISTANT, False
+        self._role = methods.evaluated_role(run.declaration.method)
+        method = methods.known().get(run.declaration.method)
+        self._begins_from_truth = method is not None and method.begins_from_truth
         self._toolbox = _toolbox(baseline.chosen)
 
     def paths(self, keys: Sequence[ConversationKey]) -> ArmPaths:
@@ -109,10 +107,10 @@ class _Pair:
         flipped, turns = flips(baseline, arm, keys, self._runs.path)
         outcomes = {flip.conversation: flip for flip in flipped}
         count, alike, equal = 0, 0, 0
-        found: list[FlipPath] = []
+        paths: list[FlipPath] = []
         actions: list[ActionPlace] = []
         unknown: set[str] = set()
-        shown = {}
+        transcripts = {}
         for key in keys:
             for repeat in sorted(baseline.cells[key].keys() & arm.cells[key].keys()):
                 pair = self._transcripts(key.name, repeat)
@@ -126,12 +124,12 @@ class _Pair:
                 flip = outcomes.get(key.name)
                 if flip is not None and (path := self._flip(flip, key, repeat, pair, turns)) is not None:
                     del outcomes[key.name]
-                    found.append(path)
-                    shown[key.name, repeat] = pair
-        found.sort(key=lambda path: path.outcome)
+                    paths.append(path)
+                    transcripts[key.name, repeat] = pair
+        paths.sort(key=lambda path: path.outcome)
         labels = baseline.chosen.label, arm.chosen.label
         return ArmPaths(
-            *labels, count, alike, equal, tuple(found), tuple(actions), tuple(sorted(unknown)), shown
+            *labels, count, alike, equal, tuple(paths), tuple(actions), tuple(sorted(unknown)), transcripts
         )
 
     def _transcripts(self, name: str, repeat: int) -> tuple[Transcript, Transcript]:
@@ -163,8 +161,8 @@ class _Pair:
             shared = [turn for turn in shared if turn_number(task, turn) in flipped]
         for turn in shared:
             mine, theirs = (transcript.turns[turn] for transcript in pair)
-            if found := difference(mine, theirs, turn_number(task, turn), self._role):
-                return FlipPath(flip.conversation, flip.outcome, repeat, turn, found)
+            if parting := difference(mine, theirs, turn_number(task, turn), self._role):
+                return FlipPath(flip.conversation, flip.outcome, repeat, turn, parting)
         return FlipPath(flip.conversation, flip.outcome, repeat, shared[0] if shared else 0, None)
 
     def _actions(

@@ -37,11 +37,11 @@ def paths_text(paths: ArmPaths, width: int, *, full: bool) -> str:
     lines += _action_lines(paths, width, full=full)
     if not paths.flips:
         lines.append("  no conversation flips")
-    shown = paths.flips if full else paths.flips[:_MOST_FLIPS]
-    for flip in shown:
+    flips = paths.flips if full else paths.flips[:_MOST_FLIPS]
+    for flip in flips:
         lines += ["", *_flip_lines(paths, flip, width, full=full)]
-    if len(shown) < len(paths.flips):
-        lines += ["", f"and {counted(len(paths.flips) - len(shown), 'more flip')}; --full shows all"]
+    if len(flips) < len(paths.flips):
+        lines += ["", f"and {counted(len(paths.flips) - len(flips), 'more flip')}; --full shows all"]
     return "\n".join(lines)
 
 

@@ -22,9 +22,9 @@ def of_arms(*, question: ComparisonQuestion, deciding: DecisionOptions, as_json:
     if deciding.limit(question.loss) is not None:
         raise RigError("--paths decides nothing; leave out --fail-if-…")
     with Runs.open(question.runs, question.graded_by) as stored:
-        found = list(paths_of(stored, question.addresses, question.options))
+        pairs = list(paths_of(stored, question.addresses, question.options))
     if as_json:
-        print_json({"arms": list(question.addresses), "paths": [paths.as_json() for paths in found]})
+        print_json({"arms": list(question.addresses), "paths": [paths.as_json() for paths in pairs]})
         return
     width = terminal_width() or get_terminal_size((_WIDTH, 0)).columns
-    say("\n\n".join(paths_text(paths, width, full=deciding.full) for paths in found))
+    say("\n\n".join(paths_text(paths, width, full=deciding.full) for paths in pairs))

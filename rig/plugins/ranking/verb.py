@@ -40,9 +40,9 @@ def rank(
     With FILE, a leaderboard in ToolBench's form, print that one instead.
     """
     from rig.compare.leaks import leak_text
+    from rig.core.intervals import with_interval
     from rig.plugins.judging import toolbench_paper
     from rig.plugins.ranking import leaderboard
-    from rig.show.texts import with_interval
     from rig.store import Runs
 
     if file is not None:

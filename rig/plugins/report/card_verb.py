@@ -85,11 +85,11 @@ def make(
         if form == "svg":
             text = picture.as_svg(picture.picture_of(stored, address, question))
         else:
-            made = model_card.card_of(stored, address, question)
+            card = model_card.card_of(stored, address, question)
             forms = {"html": model_card.as_html, "md": model_card.as_markdown, "json": model_card.as_json}
-            text = forms[form](made)
+            text = forms[form](card)
     if output is None:
-        print_json(parse_json(forms["json"](made))) if as_json else click.echo(printable(text), nl=False)
+        print_json(parse_json(forms["json"](card))) if as_json else click.echo(printable(text), nl=False)
         return
     signature = _sign(text.encode(), key) if key else None
     write(text, output, force=force)

@@ -18,6 +18,7 @@ from rig.compare.findings import ArmPair, ArmResult, Comparison
 from rig.core.calls import Json, JsonObject
 from rig.core.errors import RigError, counted
 from rig.core.files import json_text
+from rig.core.intervals import with_interval
 from rig.core.metrics import UNPLAYED, Counts, Metric
 from rig.plugins.documents.documents import to_yaml
 from rig.plugins.llama.files.registry import entry_of
@@ -29,7 +30,7 @@ from rig.plugins.resources.text import resource_notes, spread_rows
 from rig.running.command import command, models_of
 from rig.show.compare import sparkline, titled
 from rig.show.table import inert, markdown
-from rig.show.texts import estimate, file_size, printable, with_interval
+from rig.show.texts import estimate, file_size, printable
 from rig.stats import Estimate
 from rig.store import Runs, StoredRun
 
@@ -220,7 +221,7 @@ def as_markdown(card: JsonObject) -> str:
     }
     front = {"model-index": [{"name": card["subject"]["name"], "results": [results]}]}
     rates = [tuple(map(inert, (row["title"], row["text"], row["counted"]))) for row in words["rates"]]
-    taken = card["resources"]
+    speeds = card["resources"]["rows"]
     told = [(inert(name), inert(str(value))) for name, value in facts(card).items()]
     curves = []
     for curve in card.get("curves", ()):
@@ -235,8 +236,8 @@ def as_markdown(card: JsonObject) -> str:
         "\n".join(f"- {inert(line)}" for line in words["lines"]),
         "\n".join(curves),
         markdown(("", "95% interval over conversations", "counted"), rates),
-        markdown(SPREAD_HEADS, [tuple(map(inert, row)) for row in taken["rows"]]) if taken["rows"] else "",
-        inert(f"Measured on the machine of the run. {words['explained']}") if taken["rows"] else "",
+        markdown(SPREAD_HEADS, [tuple(map(inert, row)) for row in speeds]) if speeds else "",
+        inert(f"Measured on the machine of the run. {words['explained']}") if speeds else "",
         "### Get the same",
         f"`{inert(card['command'])}`",
         markdown(("", ""), told, texts=2),

@@ -80,7 +80,7 @@ def _fixed(material: Material) -> dict[str, Any]:
     is_calibrated = comparison.grader.similarity.split(",")[0] == _CALIBRATED
     busy = contention_notes((arm.label, arm.speed, arm.fingerprint) for arm in comparison.arms)
     has_energy = any(arm.speed.energy_j for arm in comparison.arms)
-    taken = dict(zip(letters, material.resources, strict=True))
+    resources = dict(zip(letters, material.resources, strict=True))
     script = asset("open.js") + asset("sort.js")
     return {
         "title": _title(comparison),
@@ -115,7 +115,7 @@ def _fixed(material: Material) -> dict[str, Any]:
         ],
         "decision": decision(comparison),
         "ladder": _ladder(material),
-        "explained": [f"{line[0].upper()}{line[1:]}." for line in resource_notes(taken)],
+        "explained": [f"{line[0].upper()}{line[1:]}." for line in resource_notes(resources)],
         "names": short_names([arm.label for arm in comparison.arms]),
         "incorrect": signs.INCORRECT,
         "said": signs.SAID[signs.INCORRECT],
@@ -127,7 +127,7 @@ def _fixed(material: Material) -> dict[str, Any]:
         ),
         "unplotted": [
             *(f"Energy is not plotted: {line}." for line in busy if has_energy),
-            *(["Speed is plotted only of arms with quiet turns."] if busy_note(taken) else []),
+            *(["Speed is plotted only of arms with quiet turns."] if busy_note(resources) else []),
         ],
         "kinds": _drawn(plots.kinds(comparison, letters, of) for of in ("errors", "faults")),
         "threshold_plot": Markup(plots.threshold_plot()) if is_calibrated else None,
@@ -165,7 +165,7 @@ def _ladder(material: Material) -> dict[str, Any]:
     metric, recommended = comparison.metric, comparison.recommendation
     entries, short = entries_of(comparison), short_labels(comparison)
     sizes = [file_bytes(arm.fingerprint) for arm in comparison.arms]
-    taken = [row for row in known(resource_rows(material.resources)) if row.label in VALUES]
+    costs = [row for row in known(resource_rows(material.resources)) if row.label in VALUES]
     rows = []
     for place, (letter, arm, entry, size) in enumerate(
         zip(material.letters, comparison.arms, entries, sizes, strict=True)
@@ -185,12 +185,12 @@ def _ladder(material: Material) -> dict[str, Any]:
                 LadderCell(verdict, tint=f"{_SAID} {_TINTS.get(tint, '')}"),
             ]
         of = material.resources[place]
-        cells += [LadderCell(row.cells[place], VALUES[row.label](of)) for row in taken]
+        cells += [LadderCell(row.cells[place], VALUES[row.label](of)) for row in costs]
         ships = recommended is not None and recommended.arm == arm.label
         row = {"letter": letter, "name": arm.label, "short": short[arm.label], "cells": cells}
         rows.append({**row, "ships": ships})
     compared = [str(signs.DELTA), "verdict"] if comparison.pairs else []
-    heads = [*(["size"] if any(sizes) else []), metric.noun, *compared, *(row.label for row in taken)]
+    heads = [*(["size"] if any(sizes) else []), metric.noun, *compared, *(row.label for row in costs)]
     return {"heads": heads, "rows": rows}
 
 

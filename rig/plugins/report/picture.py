@@ -13,13 +13,14 @@ from rig.compare.findings import ArmPair, ArmResult, Comparison
 from rig.compare.recommendation import file_bytes
 from rig.compare.verdict import RecommendationKind, VerdictKind
 from rig.core.errors import counted
+from rig.core.intervals import with_interval
 from rig.core.metrics import FORMED, OTHER_FORMS, UNPLAYED, Metric, in_other_forms
 from rig.plugins.report import plots
 from rig.plugins.report.page import asset
 from rig.plugins.report.plots import BAD, BAND, GOOD, INK, LINE, MUTED
 from rig.show.card import decision, difference_span
 from rig.show.table import distinct, one_line
-from rig.show.texts import UNKNOWN, file_size, measured, unclear_texts, with_interval
+from rig.show.texts import UNKNOWN, file_size, measured, unclear_texts
 from rig.stats import Estimate
 from rig.store import Runs, StoredRun
 

@@ -41,9 +41,9 @@ def markdown(material: Material) -> str:
         parts.append("\n".join(f"- **{inert(pair.arm)}**: {pair.verdict.text}." for pair in comparison.pairs))
         differences = difference_rows(comparison)
         parts.append(_table("points more or less", [pair.arm for pair in comparison.pairs], differences))
-    if taken := known(resource_rows(material.resources)):
+    if costs := known(resource_rows(material.resources)):
         explained = resource_notes(dict(zip(names, material.resources, strict=True)))
-        parts += ["## Speed and memory", _table("", names, taken)]
+        parts += ["## Speed and memory", _table("", names, costs)]
         parts.append("\n".join(f"- {inert(line)}" for line in explained))
     if comparison.curves:
         parts += ["## Curves", "\n".join(f"- {inert(curve_line(curve))}" for curve in comparison.curves)]

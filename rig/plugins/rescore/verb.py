@@ -433,5 +433,5 @@ def show_effects(
     if conversation is None:
         raise RigError("--diff needs a conversation; name it after the run")
     with Runs.open(runs, graded_by) as stored:
-        found = stored.get(run)
-        print_conversation(stored, found, conversation, arms, as_json=as_json, notes_on=notes_on)
+        stored_run = stored.get(run)
+        print_conversation(stored, stored_run, conversation, arms, as_json=as_json, notes_on=notes_on)

@@ -4,13 +4,7 @@ from rig.core.registry import Registry
 
 
 def register(registry: Registry) -> None:
-    """Offer the verb and the views (`rig.core.registry`)."""
-    registry.verbs.later(
-        "bench",
-        "rig.plugins.resources.bench_verb:command",
-        does="Measure the engine; needs a checkout of rig.",
-        group="This machine",
-    )
+    """Offer the views (`rig.core.registry`)."""
     registry.views.later(
         "compare --at-least",
         "rig.plugins.resources.verb:of_arms",

@@ -30,11 +30,11 @@ class Demands(NamedTuple):
     @classmethod
     def of(cls, at_least: str | None, memory: str | None, loss: float) -> "Demands":
         """Read what a user wrote. Raises RigError."""
-        found = _RATE.fullmatch(at_least.strip()) if at_least else None
-        if at_least and (found is None or not float(found[1])):
+        match = _RATE.fullmatch(at_least.strip()) if at_least else None
+        if at_least and (match is None or not float(match[1])):
             raise RigError(f"--at-least {at_least}: not a speed; write it as in 20tok/s")
         size = size_in_bytes(memory, "--memory") if memory else None
-        return cls(float(found[1]) if found else None, size, loss, memory or "")
+        return cls(float(match[1]) if match else None, size, loss, memory or "")
 
     @property
     def words(self) -> str:
@@ -80,8 +80,8 @@ class ArmDemands(ByName):
     @property
     def met(self) -> Met:
         """Whether it meets all of them."""
-        found = {self.quality, self.speed, self.memory}
-        return Met.NO if Met.NO in found else Met.OPEN if Met.OPEN in found else Met.YES
+        demands = {self.quality, self.speed, self.memory}
+        return Met.NO if Met.NO in demands else Met.OPEN if Met.OPEN in demands else Met.YES
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,16 +143,16 @@ def _decision(
 
 def _qualities(comparison: Comparison, loss: float) -> dict[str, tuple[Met, str]]:
     """Return whether each arm loses no more than that, beside the baseline."""
-    found = {comparison.baseline.label: (Met.YES, "")}
+    qualities = {comparison.baseline.label: (Met.YES, "")}
     for pair in comparison.pairs:
         match pair.verdict.decision(loss):
             case Decision.PASSES:
-                found[pair.arm] = Met.YES, ""
+                qualities[pair.arm] = Met.YES, ""
             case Decision.WORSE:
-                found[pair.arm] = Met.NO, f"loses more than {points(loss)}"
+                qualities[pair.arm] = Met.NO, f"loses more than {points(loss)}"
             case _:
-                found[pair.arm] = Met.OPEN, f"a loss above {points(loss)} could have gone unseen"
-    return found
+                qualities[pair.arm] = Met.OPEN, f"a loss above {points(loss)} could have gone unseen"
+    return qualities
 
 
 def _speed(of: Resources, least: float | None) -> tuple[Met, str]:
@@ -173,9 +173,9 @@ def _speed(of: Resources, least: float | None) -> tuple[Met, str]:
 def _memory(of: Resources, most: int | None) -> tuple[Met, str]:
     if most is None:
         return Met.YES, ""
-    if (taken := of.whole_memory) is None:
+    if (memory := of.whole_memory) is None:
         return Met.OPEN, "its memory is not known"
-    return (Met.YES, "") if taken <= most else (Met.NO, f"takes {mebibytes(taken)} of memory")
+    return (Met.YES, "") if memory <= most else (Met.NO, f"takes {mebibytes(memory)} of memory")
 
 
 def _dominated(comparison: Comparison, resources: Mapping[str, Resources]) -> dict[str, tuple[str, ...]]:

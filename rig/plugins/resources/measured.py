@@ -11,10 +11,8 @@ from typing import Any
 from rig import methods
 from rig.compare.findings import ArmResult
 from rig.core.calls import ByName, JsonObject
-from rig.core.errors import RigError
 from rig.core.events import Speed
 from rig.core.models import Usage
-from rig.core.tasks import ASSISTANT
 from rig.show.summary import cpu_share
 from rig.store import Runs, StoredRun
 
@@ -40,6 +38,11 @@ class TurnSpread(ByName):
     upper: float
     low: float | None = None
     high: float | None = None
+
+    @property
+    def value(self) -> float:
+        """The median: the number that the interval is of."""
+        return self.median
 
     @classmethod
     def of(cls, values: Iterable[float]) -> "TurnSpread | None":
@@ -121,23 +124,16 @@ class TimedTurn:
 def resources_in(runs: Runs, arms: Iterable[ArmResult]) -> dict[str, Resources]:
     """Return what stored arms took in all turns that they played, by their labels."""
     stored: dict[str, tuple[StoredRun, str, Mapping[str, Sequence[TimedTurn]]]] = {}
-    found = {}
+    resources = {}
     for arm in arms:
         if arm.run not in stored:
             run = runs.get(arm.run)
-            role = _evaluated_role(run.declaration.method)
+            role = methods.evaluated_role(run.declaration.method)
             stored[arm.run] = run, role, _turns(runs, run, role)
         run, role, turns = stored[arm.run]
         of = run.arms[arm.position]
-        found[arm.label] = resources_of(turns.get(of.name, ()), of.speed, of.fingerprint or {})
-    return found
-
-
-def _evaluated_role(method: str) -> str:
-    try:
-        return methods.get(method).roles[0]
-    except RigError:  # its plugin is missing
-        return ASSISTANT
+        resources[arm.label] = resources_of(turns.get(of.name, ()), of.speed, of.fingerprint or {})
+    return resources
 
 
 _TURN = itemgetter("arm", "conversation", "repeat", "position")

@@ -12,13 +12,14 @@ from rig.cli.output import paint, print_json, say, terminal_width
 from rig.compare.arms import choose
 from rig.compare.compare import compare_chosen
 from rig.core.errors import RigError
+from rig.core.intervals import with_interval
 from rig.plugins.resources.decision import ArmDemands, Demands, ResourceDecision, as_json, decide
 from rig.plugins.resources.measured import resources_in
 from rig.plugins.resources.text import resource_notes, resource_rows
 from rig.show import signs
 from rig.show.compare import signed
 from rig.show.table import Row, fitted, one_line, short_names
-from rig.show.texts import UNKNOWN, file_size, with_interval
+from rig.show.texts import UNKNOWN, file_size
 from rig.store import Runs
 
 if TYPE_CHECKING:
@@ -45,10 +46,10 @@ def of_arms(
     with Runs.open(question.runs, question.graded_by) as stored:
         arms = choose(stored, question.addresses)
         comparison = compare_chosen(stored, arms, replace(question.options, one_will_do=True))
-        taken = resources_in(stored, comparison.arms)
+        resources = resources_in(stored, comparison.arms)
     labels = [arm.label for arm in comparison.arms]
     names = dict(zip(labels, short_names([one_line(label) for label in labels], ""), strict=True))
-    decision = decide(comparison, taken, demands, names)
+    decision = decide(comparison, resources, demands, names)
     if as_json:
         _print_json(comparison, decision, demands)
         return
@@ -77,12 +78,12 @@ def _table(comparison: Comparison, decision: ResourceDecision) -> str:
         else UNKNOWN
         for arm in comparison.arms
     ]
-    taken = [arm.resources for arm in decision.arms]
+    resources = [arm.resources for arm in decision.arms]
     rows = [
-        Row("size of the file", [file_size(of.file_bytes) for of in taken]),
+        Row("size of the file", [file_size(of.file_bytes) for of in resources]),
         Row(metric.noun, rates),
         *([Row("points more or less", differences)] if pairs else []),
-        *resource_rows(taken),
+        *resource_rows(resources),
         Row("meets all", [str(arm.met) for arm in decision.arms]),
     ]
     names = short_names([one_line(arm.arm) for arm in decision.arms])

@@ -18,10 +18,11 @@ from rig.config.options import TABLE, RunConfig, require_one_suite, told_by
 from rig.core.calls import JsonObject
 from rig.core.errors import RigError, counted
 from rig.core.files import json_text, write
+from rig.core.intervals import with_interval
 from rig.core.tasks import Part, Task, select
 from rig.plugins.llama.core.options import EngineOptions
 from rig.show.table import Row, columns
-from rig.show.texts import UNKNOWN, clock_time, percent, with_interval
+from rig.show.texts import UNKNOWN, clock_time, percent
 
 if TYPE_CHECKING:
     from rig.methods.base import Method

@@ -35,22 +35,22 @@ Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 
 
-class _Part(BaseModel):
+class _TestedSettings(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
 
 
-class _Thinking(_Part):
+class _Thinking(_TestedSettings):
     on: JsonObject | None = None
     off: JsonObject | None = None
     off_word: str = ""
 
 
-class _Native(_Part):
+class _Native(_TestedSettings):
     tools_in: str = ""
     thinking: _Thinking = _Thinking()
 
 
-class Knobs(_Part):
+class Knobs(_TestedSettings):
     """llama.cpp's own parameters that were set (`--llama`), by its names; `others` are texts `NAME=VALUE`."""
 
     rope_scaling_type: Literal["none", "linear", "yarn", "longrope"] | None = None
@@ -73,7 +73,7 @@ class Knobs(_Part):
         return [name for name, value in self if name != "others" and value is not None] + [*self.others]
 
 
-class Tested(_Part):
+class Tested(_TestedSettings):
     """What an arm's fingerprint says about how its model was run, by the fingerprint's own names.
 
     Lengths are tokens, and -1 layers are all. `native_format` is None where the model answered in a form that
@@ -123,8 +123,8 @@ class Tested(_Part):
     @property
     def variables(self) -> JsonObject:
         """The variables of the chat template that were set, those for thinking among them."""
-        known = self.native_format.thinking if self.native_format else _Thinking()
-        switch = {"auto": {}, "on": known.on or {}, "off": known.off or {}}[self.thinking]
+        thinking = self.native_format.thinking if self.native_format else _Thinking()
+        switch = {"auto": {}, "on": thinking.on or {}, "off": thinking.off or {}}[self.thinking]
         return {**switch, **assignments(self.template_set)}
 
     @property
@@ -133,7 +133,7 @@ class Tested(_Part):
         return None if self.thinking == "off" else self.thinking_tokens
 
 
-class ServedArm(_Part):
+class ServedArm(_TestedSettings):
     """An arm to be served: its settings, and where the files are that it was run with.
 
     `remarks` are about these files.
@@ -174,12 +174,12 @@ def read(run: StoredRun, arm: StoredArm) -> ServedArm:
 
 def _template_of(run: StoredRun, arm: StoredArm) -> Any:
     """Return the template that an option named for an arm; of several, the one that the arm's name tells."""
-    given = run.settings.get("chat_template")
-    if isinstance(given, list) and len(given) > 1 and len(texts := _texts(given)) == len(given):
+    template = run.settings.get("chat_template")
+    if isinstance(template, list) and len(template) > 1 and len(texts := _texts(template)) == len(template):
         places = [None if text == OWN_TEMPLATE else Path(text) for text in texts]
         place = told_by(arm.name, "chat_template", places)
         return place and str(place)
-    return None if given == OWN_TEMPLATE else given
+    return None if template == OWN_TEMPLATE else template
 
 
 def _texts(value: Any) -> list[str]:
@@ -204,10 +204,10 @@ def _registered_adapters(models: Any) -> list[str]:
 
 def _place(name: str, places: Sequence[str], remarks: list[str]) -> str:
     """Return the one place of a file with this name, else the name in the current folder."""
-    found = list(dict.fromkeys(place for place in places if Path(place).name == name))
-    if len(found) == 1:
-        return found[0] if Path(found[0]).is_absolute() else f"./{found[0]}"
-    why = f"names {len(found)} files" if found else "does not say where the file is that is"
+    candidates = list(dict.fromkeys(place for place in places if Path(place).name == name))
+    if len(candidates) == 1:
+        return candidates[0] if Path(candidates[0]).is_absolute() else f"./{candidates[0]}"
+    why = f"names {len(candidates)} files" if candidates else "does not say where the file is that is"
     remarks.append(f"the run {why} called {name}: take the one with the SHA-256 that was tested")
     return f"./{name}"
 

@@ -71,8 +71,8 @@ def _chosen(runs: Runs, address: str) -> ChosenArm:
         decided = compare(runs, [address], question).recommendation
     except RigError:
         pass  # nothing in it can be compared
-    found = [arm for arm in arms if decided and arm.label == decided.arm]
-    if not found:
+    candidates = [arm for arm in arms if decided and arm.label == decided.arm]
+    if not candidates:
         names = ", ".join(arm.address for arm in arms)
         raise RigError(f"which arm? The run does not decide for a file; give one of {names}")
-    return found[0]
+    return candidates[0]

@@ -13,7 +13,7 @@ from rig.core.calls import Call, Json, JsonObject, Outcome
 from rig.core.errors import ErrorKind
 from rig.core.models import Message, ToolDoc, Usage
 from rig.plugins.llama.core.template import ChatMessage, ToolCall
-from rig.plugins.llama.formats.base import CallChecker, Offer, Reading, declarations, json_text
+from rig.plugins.llama.formats.base import CallChecker, Offer, Reading, declarations, prompt_json
 from rig.plugins.llama.formats.form import chat_messages, result_text
 from rig.plugins.llama.formats.leaks import LeakReader
 from rig.plugins.llama.formats.salvage import AnswerError, read_answer
@@ -237,7 +237,7 @@ class StreamedAnswer:
         if not self.calls:
             return self.content
         calls = [{"name": call.name, "arguments": call.arguments} for call in self.calls]
-        return json_text({"content": self.content, "tool_calls": calls})
+        return prompt_json({"content": self.content, "tool_calls": calls})
 
     def tokens(self, name: str, *path: str) -> int:
         """Return a number of the usage, below the members in `path`; 0 if the server sent none."""
@@ -283,7 +283,7 @@ class ServedFormat:
 
         def tool_call(number: int, call: Call) -> ToolCall:
             arguments = call.arguments if isinstance(call.arguments, dict) else {}
-            return ToolCall(f"{number:09}", call.name, json_text(arguments))
+            return ToolCall(f"{number:09}", call.name, prompt_json(arguments))
 
         def result(call: ToolCall, outcome: Outcome) -> ChatMessage:
             return ChatMessage("tool", (result_text(outcome),), name=call.name, call_id=call.id)
@@ -301,7 +301,7 @@ class ServedFormat:
                 arguments = read_answer(arguments) if arguments.strip() else {}
             elif arguments is not None:
                 oddities.append("arguments that are no text")
-                arguments = read_answer(json_text(arguments))
+                arguments = read_answer(prompt_json(arguments))
             name = self._own_name(call.name)
             if name != call.name:
                 oddities.append("a name with a prefix")

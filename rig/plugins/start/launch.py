@@ -38,14 +38,14 @@ def tools_here() -> tuple[list[Tools], str]:
 
     No server is started.
     """
-    found = [OWN]
+    choices = [OWN]
     with suppress(OSError), os.scandir() as entries:
         for entry, _ in zip(entries, range(_MOST_FOLDERS), strict=False):
             place = Path(entry.name)
             has_tools = (place / "tools.json").is_file() or (place / "toolbox.py").is_file()
             if has_tools and (place / "conversations").is_dir():
                 runs = "its server" if (place / CONFIG).is_file() else "its code"
-                found.append(Tools(f"your own in {entry.name} (runs {runs})", named(entry.name)))
+                choices.append(Tools(f"your own in {entry.name} (runs {runs})", named(entry.name)))
     remark = ""
     if Path(CONFIG).is_file():
         try:
@@ -53,7 +53,7 @@ def tools_here() -> tuple[list[Tools], str]:
             remark = f"{CONFIG} names {', '.join(servers)}: `rig tools import` makes tools of a server"
         except RigError as error:
             remark = str(error)
-    return found, remark
+    return choices, remark
 
 
 def named(path: str) -> str:

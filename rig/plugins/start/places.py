@@ -60,8 +60,8 @@ class FileFacts(NamedTuple):
 def find(environment: Mapping[str, str], home: Path) -> list[FoundFile]:
     """Return the files that programs keep on this machine, each once, the current folder's first."""
     files: dict[Path, FoundFile] = {}
-    for place, found in _places(environment, home):
-        for path, name in found:
+    for place, paths in _places(environment, home):
+        for path, name in paths:
             with suppress(OSError):
                 files.setdefault(real(path), FoundFile(path, name, place, path.stat().st_size))
     return list(files.values())

@@ -5,11 +5,12 @@ from math import isnan
 
 from rig.compare.findings import ArmPair, ArmResult, Comparison, Flip
 from rig.core.errors import counted
+from rig.core.intervals import with_interval
 from rig.core.metrics import UNCLEAR, Metric, if_right
 from rig.show import summary
 from rig.show.compare import signed
 from rig.show.table import Row
-from rig.show.texts import UNKNOWN, estimate, percent, with_interval
+from rig.show.texts import UNKNOWN, estimate, percent
 
 
 def heading(comparison: Comparison) -> list[str]:

@@ -13,6 +13,7 @@ from rig.compare.trends import Trend
 from rig.config.options import TABLE
 from rig.core.calls import ByName, JsonObject
 from rig.core.errors import counted
+from rig.core.intervals import with_interval
 from rig.core.metrics import Declaration
 from rig.core.tasks import in_random_order
 from rig.plugins.strategies.breaking import Break, BreakTest, Outcomes, differences
@@ -112,9 +113,9 @@ class WordingSpread(Trend):
     @property
     def text(self) -> str:
         """The spread in one sentence."""
-        low, high = (f"{100 * end:.1f}" for end in (self.low, self.high))
+        spread = with_interval(lambda share: f"{100 * share:.1f}", self, " points")
         return (
-            f"{self.name}: success spreads over {100 * self.value:.1f} points ({low} to {high}) between"
+            f"{self.name}: success spreads over {spread} between"
             f" {self.variants} {_WORDINGS[self.option]}, from {self.worst} to {self.best}, in"
             f" {counted(self.finished, 'conversation')}"
         )

@@ -58,6 +58,8 @@ def nearest(toolbox: Toolbox, number: int) -> Toolbox:
     Raises RigError if there are too few.
     """
     tools = [tool for tool in _bank() if tool.name not in toolbox.tools]
+    if number > len(tools):
+        raise RigError(f"--distractors {number}: there are {len(tools)} beside the tools of {toolbox.name}")
     words = {tool.name: _words(tool) for tool in (*tools, *toolbox.tools.values())}
     often = Counter(word for of_tool in words.values() for word in of_tool)
 
@@ -70,8 +72,6 @@ def nearest(toolbox: Toolbox, number: int) -> Toolbox:
             weight(sorted(own & words[name])) / weight(sorted(own | words[name])) for name in toolbox.tools
         )
 
-    if number > len(tools):
-        raise RigError(f"--distractors {number}: there are {len(tools)} beside the tools of {toolbox.name}")
     return Toolbox("distractors", sorted(tools, key=lambda tool: (-nearness(tool), tool.name))[:number])
 
 

@@ -176,8 +176,8 @@ class Solo(Episode):
         A verdict rests on earlier calls alone, so each is made once.
         """
         due, is_solo = self._due, self.settings.is_solo
-        made = list(zip(self.calls, self.errors, self.callers, strict=True))
-        for call, is_error, caller in made[len(self._judged) :]:
+        calls = list(zip(self.calls, self.errors, self.callers, strict=True))
+        for call, is_error, caller in calls[len(self._judged) :]:
             mine = (at for at, action in due.items() if is_solo or action.requestor == caller)
             place = next((at for at in mine if due[at].is_made_as_written_by(call)), None)
             if place is not None and not is_error:

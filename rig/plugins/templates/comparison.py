@@ -30,11 +30,11 @@ class Prompt(NamedTuple):
         """Return the parts of a conversation that its prompt does not show."""
         if self.refusal:
             return []
-        shown = [
+        parts = [
             (part, all(piece in self.text or _escaped(piece) in self.text for piece in text.split("|")))
             for part, text in talk.parts
         ]
-        return list(dict.fromkeys(part for part, is_shown in shown if not is_shown))
+        return list(dict.fromkeys(part for part, is_shown in parts if not is_shown))
 
 
 def _escaped(text: str) -> str:
@@ -92,7 +92,7 @@ class PromptDifference(NamedTuple):
 
 def differences(first: Mapping[str, Prompt], second: Mapping[str, Prompt]) -> list[PromptDifference]:
     """Return the conversations whose prompts differ."""
-    found = []
+    result = []
     for talk in TALKS:
         one, other = first[talk.name], second[talk.name]
         if one.lines == other.lines:
@@ -100,7 +100,7 @@ def differences(first: Mapping[str, Prompt], second: Mapping[str, Prompt]) -> li
         lines = tuple(unified_diff(one.lines, other.lines, lineterm="", n=1))[2:]
         missing, lacking = one.missing(talk), other.missing(talk)
         both = not (one.refusal or other.refusal)
-        found.append(
+        result.append(
             PromptDifference(
                 talk.name,
                 lines,
@@ -108,7 +108,7 @@ def differences(first: Mapping[str, Prompt], second: Mapping[str, Prompt]) -> li
                 tuple(part for part in missing if part not in lacking) if both else (),
             )
         )
-    return found
+    return result
 
 
 @probing()
@@ -146,11 +146,11 @@ def _of_form(native: Native | None, fault: str) -> dict[str, str]:
     if native is None:
         return {"tools": "not listed", "a call": fault}
     shape, thinking = native.shape, native.thinking
-    shown = repr(f"{shape.open}NAME{shape.after_name}…{shape.close}")
+    form_text = repr(f"{shape.open}NAME{shape.after_name}…{shape.close}")
     how = "" if native.shows_calls else f"not shown; rig writes them as {native.family} does: "
     return {
         "tools": f"listed, {native.tools_in}" if native.tools_in else "not listed",
-        "a call": how + re.sub("[\ue0f0-\ue0f6]", "#", shown),
+        "a call": how + re.sub("[\ue0f0-\ue0f6]", "#", form_text),
         "arguments": _arguments(native),
         "several calls": f"yes, with {shape.between!r} between them" if shape.between else "one a message",
         "thoughts": (

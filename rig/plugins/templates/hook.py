@@ -58,11 +58,11 @@ class TemplateNote:
             why = f"its chat template could not be compared with {reference.name}'s: {error}"
             return {"text": why, "lines": []}
         first, second = (prompts(by_jinja(template)) for template in (theirs, model.template))
-        found = differences(first, second)
-        if not found:
+        changes = differences(first, second)
+        if not changes:
             same = f"its chat template makes the same prompts as {reference.name}'s of all {len(TALKS)}"
             return {"text": f"{same} conversations that were tried", "lines": [], "differ": []}
-        names = [difference.talk for difference in found]
+        names = [difference.talk for difference in changes]
         means = meaning(theirs, first, model.template, second)
         more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
         text = (

@@ -92,11 +92,11 @@ def tokens_of(
     from rig.plugins.llama.core.tokenizer import Tokenizer
     from rig.plugins.llama.files.registry import resolve
 
-    shown = [name for name in texts if not (texts[name].refusal or others[name].refusal)]
+    names = [name for name in texts if not (texts[name].refusal or others[name].refusal)]
     with closing(LlamaModel(resolve(model).path, weightless=True)) as opened:
         tokenizer = Tokenizer(opened)
         first, second = (
-            sum(len(tokenizer.template(prompts[name].text)) for name in shown) for prompts in (texts, others)
+            sum(len(tokenizer.template(prompts[name].text)) for name in names) for prompts in (texts, others)
         )
     return first, second
 

@@ -68,7 +68,7 @@ def command(
             second = first
         second = with_variables(second, template_set)
         texts, others = (prompts(by_jinja(one.template)) for one in (first, second))
-    found = differences(texts, others)
+    changes = differences(texts, others)
     means = {} if server is not None else meaning(first.template, texts, second.template, others)
     tokens = tokens_of(model, texts, others)
     if as_json:
@@ -77,7 +77,7 @@ def command(
                 "first": first.name,
                 "second": second.name,
                 "conversations": len(TALKS),
-                "differ": [difference.as_json() for difference in found],
+                "differ": [difference.as_json() for difference in changes],
                 "means": {name: list(pair) for name, pair in means.items()},
                 "tokens": tokens and list(tokens),
             }
@@ -85,10 +85,10 @@ def command(
     else:
         if tokens:
             means["tokens of all prompts"] = (f"{tokens[0]:,}", f"{tokens[1]:,}")
-        _show(first, second, grouped(found), means, every=all)
+        _show(first, second, grouped(changes), means, every=all)
         if server is None:
             click.echo(OTHER_ENGINE, err=True)
-    return int(bool(found))
+    return int(bool(changes))
 
 
 def _by_engines(

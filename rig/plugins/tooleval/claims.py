@@ -94,9 +94,9 @@ def _is_doubtful(read: ReadText, example: ReadText, target: ReadText, own: Set[s
     clauses = [(_about(read.clauses, at, target) & own, clause) for at, clause in enumerate(read.clauses)]
     if any(about and _has(clause, target) for about, clause in clauses):
         return False
-    known = example.facts
+    facts = example.facts
     return any(
-        about and not _has(clause, target) and any(_is_new(atom.fact, known, target) for atom in clause.atoms)
+        about and not _has(clause, target) and any(_is_new(atom.fact, facts, target) for atom in clause.atoms)
         for about, clause in clauses
     )
 
@@ -146,15 +146,15 @@ def _unit(atoms: Sequence[Atom], at: int) -> frozenset[str]:
     return frozenset(atom.key for atom in counted)
 
 
-def _is_unit(one: Set[str], due: Set[str]) -> bool:
-    """Return whether one unit may stand for another. What the example leaves bare may be counted in words."""
-    if not due:
-        return not one & (DIMENSIONS - {"fahrenheit"})
-    if not one:
+def _is_unit(stated: Set[str], due: Set[str]) -> bool:
+    """Return whether a unit that an answer states may stand for the one that is due; empty is no unit."""
+    if not due:  # What the example leaves bare may be counted in words, as in 3 alarms, but not measured.
+        return not stated & (DIMENSIONS - {"fahrenheit"})
+    if not stated:
         return DIMENSION not in due or str(Sort.CLOCK) in due
-    if one <= ANYBODY and DIMENSION not in due:
+    if stated <= ANYBODY and DIMENSION not in due:
         return True
-    return any(a != DIMENSION and synonymous(a, b) for a in one for b in due)
+    return any(word != DIMENSION and synonymous(word, other) for word in stated for other in due)
 
 
 def _is_past(clause: Clause, target: ReadText) -> bool:

@@ -217,17 +217,16 @@ class ToolEvalSetup(SolutionSetup, Setup):
         """Score a search by its answer, the world it left, and the facts it names."""
         result = replayed(settings, turns)
         path = path_of(result, turns)
-        steps = [step for turn in turns for step in turn.steps]
         is_answered = bool(result.terminals)
-        words = final_words(path[-1]) if is_answered else ""
-        changes = self.changes(task, list(calls_of(path)))
-        due = self.due(task)
-        verdicts = [names(words, ways, task.answer) for ways in task.named]
-        named, open_ = verdicts.count(True), verdicts.count(None)
+        answer = final_words(path[-1]) if is_answered else ""
+        changes, due = self.changes(task, list(calls_of(path))), self.due(task)
         is_right = changes == due
-        calls = list(calls_of(steps))
+        verdicts = [names(answer, ways, task.answer) for ways in task.named]
+        named, unclear = verdicts.count(True), verdicts.count(None)
+        passes = is_answered and is_right and named == len(task.named)
+        could_pass = is_answered and is_right and named + unclear == len(task.named)
         counts: Counts = {
-            "passes": int(is_answered and is_right and named == len(task.named)),
+            "passes": int(passes),
             "answered": int(is_answered),
             "unanswered": int(not is_answered),
             "gave_up": int(bool(result.given_up)),
@@ -236,24 +235,29 @@ class ToolEvalSetup(SolutionSetup, Setup):
             "harmed": int(bool(changes - due)),
             "facts": len(task.named),
             "facts_named": named,
-            "calls": len(calls),
-            "calls_failed": sum(call.exception is not None for call in calls),
-            "invented": int(any(call.name not in self.settings.toolbox.tools for call in calls)),
+            **self._call_counts([step for turn in turns for step in turn.steps]),
             "queries": result.queries,
             "nodes": result.size,
             "longest": result.longest,
             "out_of_budget": int(result.last > 10_000),
         }
-        # Facts that the answer may or may not name, and what the counts would be if it names them.
         doubts = tuple(
-            Doubt(0, 0, CallPlace(0, number), FINISH, "final_answer", " or ".join(ways), words, "fact")
+            Doubt(0, 0, CallPlace(0, number), FINISH, "final_answer", " or ".join(ways), answer, "fact")
             for number, (ways, verdict) in enumerate(zip(task.named, verdicts, strict=True))
             if verdict is None
         )
-        could_pass = is_answered and is_right and named + open_ == len(task.named)
-        return Score(
-            counts, doubts=doubts, unclear={"facts_named": open_, "passes": could_pass - counts["passes"]}
-        )
+        # By how much the counts grow if the answer names the facts of which that is unclear.
+        more = {"facts_named": unclear, "passes": could_pass - passes}
+        return Score(counts, doubts=doubts, unclear=more)
+
+    def _call_counts(self, steps: Sequence[Step]) -> Counts:
+        """Count the calls of all branches of a search, those that failed, and whether a tool was invented."""
+        calls = list(calls_of(steps))
+        return {
+            "calls": len(calls),
+            "calls_failed": sum(call.exception is not None for call in calls),
+            "invented": int(any(call.name not in self.settings.toolbox.tools for call in calls)),
+        }
 
     def due(self, query: Query) -> Counter[Change]:
         """Return the changes of the world that the query's own calls make."""

@@ -21,7 +21,7 @@ from rig.core.tasks import turn_number
 from rig.methods.base import Checked
 from rig.plugins.tooltalk.conversations import Conversation, load_conversation, parse_conversation
 from rig.plugins.tooltalk.setup import replay
-from rig.plugins.tooltalk_tools.world import World
+from rig.plugins.tooltalk_tools.world import ToolTalkWorld
 from rig.world.rules import TrueCall
 from rig.world.schemas import check
 from rig.world.spec import Match, Response, ToolError
@@ -142,7 +142,7 @@ class FileCheck:
 
     path: Path
     conversation: Conversation
-    world: World
+    world: ToolTalkWorld
     toolbox: Toolbox
 
     def fault(self, kind: str, text: str, position: int | None = None, call: int | None = None) -> Defect:
@@ -303,7 +303,7 @@ class DirectoryReport(Checked):
         }
 
 
-def check_directory(directory: Path, world: World, toolbox: Toolbox) -> DirectoryReport:
+def check_directory(directory: Path, world: ToolTalkWorld, toolbox: Toolbox) -> DirectoryReport:
     """Check every `*.json` of a directory against a world and the tools that act in it.
 
     Raises RigError when there is no such directory or nothing in it.
@@ -375,7 +375,7 @@ def _repeated(conversations: Sequence[Conversation]) -> Iterator[Defect]:
             seen.setdefault(value, conversation.name)
 
 
-def record_directory(directory: Path, world: World, toolbox: Toolbox) -> list[Path]:
+def record_directory(directory: Path, world: ToolTalkWorld, toolbox: Toolbox) -> list[Path]:
     """Complete every conversation of a directory from the simulator, and return the files that changed.
 
     The writer gives scenario, user.username, metadata (location, timestamp, and username when the user is
@@ -402,7 +402,7 @@ def record_directory(directory: Path, world: World, toolbox: Toolbox) -> list[Pa
     return changed
 
 
-def _complete(source: JsonObject, name: str, world: World, simulator: Simulator) -> JsonObject:
+def _complete(source: JsonObject, name: str, world: ToolTalkWorld, simulator: Simulator) -> JsonObject:
     source["name"] = name
     source.setdefault("conversation_id", str(uuid.uuid4()))
     user, metadata = source["user"], source["metadata"]

@@ -208,7 +208,7 @@ class _Turn(BaseModel):
     translations: dict[str, str] = Field(default_factory=dict)
 
 
-class _File(BaseModel):
+class _ConversationFile(BaseModel):
     name: str
     conversation_id: str
     user: User
@@ -228,7 +228,7 @@ with what they do.
 
 def parse_conversation(source: JsonObject, where: str) -> Conversation:
     """Make a conversation from its JSON object, named `where` in errors. Raises RigError on a bad shape."""
-    file = parsed(_File, source, where, "a conversation")
+    file = parsed(_ConversationFile, source, where, "a conversation")
     fault = f"{where}: not a conversation"
     try:
         times.read(file.metadata.timestamp, times.INSTANT)
@@ -331,9 +331,10 @@ def load_directory(place: Path) -> list[Conversation]:
 
     The suite has the name of the directory, or of the folder with the tools if there is one.
     """
-    named = real(place)
-    named = named.parent if named.name == OWN and holds_toolbox(named.parent) else named
-    name = named.name.encode("utf-8", "backslashreplace").decode()
+    whole = real(place)
+    if whole.name == OWN and holds_toolbox(whole.parent):
+        whole = whole.parent
+    name = whole.name.encode("utf-8", "backslashreplace").decode()
     # ToolTalk's repository keeps its hard conversations in `data/tooltalk`.
     suite = "hard" if name == "tooltalk" else name
     folders = (place, *([place.parent] if place.name == OWN else []))

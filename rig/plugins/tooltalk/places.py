@@ -35,8 +35,8 @@ def place_of(folder: Path, task: Conversation, turn: int | None) -> tuple[Path, 
 def _line(path: Path, number: int, task: Conversation, turn: int | None) -> int:
     if path.suffix.lower() in YAML_ENDINGS and not is_in_tooltalks_shape(path):
         return _line_of_part(path, number, turn)
-    said = [] if turn is None else task.turns[: turn + 1]
-    return _line_in_text(read_text(path, MAX_FILE_BYTES), task.name, said)
+    turns = [] if turn is None else task.turns[: turn + 1]
+    return _line_in_text(read_text(path, MAX_FILE_BYTES), task.name, turns)
 
 
 def _line_of_part(path: Path, number: int, turn: int | None) -> int:

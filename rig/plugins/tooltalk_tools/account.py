@@ -4,7 +4,8 @@ from typing import Annotated
 
 from rig.core.calls import Json
 from rig.plugins.tooltalk_tools.arguments import EmailAddress, Phone, is_email, is_phone
-from rig.plugins.tooltalk_tools.world import SESSION_TOKENS, TOKEN, VERIFICATION_CODES, Account, World
+from rig.plugins.tooltalk_tools.world import SESSION_TOKENS, TOKEN, VERIFICATION_CODES, Account
+from rig.plugins.tooltalk_tools.world import ToolTalkWorld as World
 from rig.world.spec import Composed, ToolError, tool
 
 _SUCCESS = {"status": "success"}

@@ -5,7 +5,8 @@ from typing import Annotated, Literal, TypeAlias
 
 from rig.core.calls import Json, JsonObject
 from rig.plugins.tooltalk_tools.arguments import EmailAddress, Instant, is_email, read_instant, read_range
-from rig.plugins.tooltalk_tools.world import BODY, EMAIL_IDS, MESSAGE_IDS, SUBJECT, TOKEN, World
+from rig.plugins.tooltalk_tools.world import BODY, EMAIL_IDS, MESSAGE_IDS, SUBJECT, TOKEN
+from rig.plugins.tooltalk_tools.world import ToolTalkWorld as World
 from rig.world.spec import Composed, Equality, Match, Response, ToolError, quoted, tool
 
 MatchType: TypeAlias = Annotated[

@@ -13,7 +13,9 @@ from rig.plugins.tooltalk_tools.world import (
     REMINDER_IDS,
     TASK,
     TOKEN,
-    World,
+)
+from rig.plugins.tooltalk_tools.world import (
+    ToolTalkWorld as World,
 )
 from rig.world.rules import Rule
 from rig.world.spec import Composed, Equality, Match, Response, Text, ToolError, quoted, tool

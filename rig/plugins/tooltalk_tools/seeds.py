@@ -23,7 +23,7 @@ from rig.core.files import put_in_place, read_text, temporary_path
 from rig.core.paths import WORLD_DATABASE, WORLD_SEED
 from rig.core.sqlite_import import Database
 from rig.plugins.documents.documents import adapter, parsed
-from rig.plugins.tooltalk_tools.world import LAYOUTS, Accounts, Records, World
+from rig.plugins.tooltalk_tools.world import LAYOUTS, Accounts, Records, ToolTalkWorld
 
 MAX_FILE_BYTES = 64 * 1024 * 1024
 
@@ -77,7 +77,7 @@ Seeds: TypeAlias = dict[str, JsonObject]
 """The checked content of each file that exists."""
 
 
-def world_from(directory: Path) -> World:
+def world_from(directory: Path) -> ToolTalkWorld:
     """Make a world from JSON files shaped like ToolTalk's `data/databases`.
 
     Raises RigError on bad files, naming file and place.
@@ -87,7 +87,7 @@ def world_from(directory: Path) -> World:
     if not (directory / "Account.json").is_file():
         raise RigError(f"{directory}: holds no world: Account.json is missing")
     paths = {name: path for name in _FILES if (path := directory / f"{name}.json").is_file()}
-    world = World()
+    world = ToolTalkWorld()
     fill(world.database, {name: _read(path, name) for name, path in paths.items()})
     return world
 
@@ -195,12 +195,12 @@ _PHONE = r"\d{3}-\d{3}-\d{4}"
 _MONTHS = [name.lower() for name in calendar.month_name[1:]]
 
 
-def check_world(world: World) -> list[str]:
+def check_world(world: ToolTalkWorld) -> list[str]:
     """Return the faults of a world, one line each: dangling references, bad formats, contradictions."""
     return [*_references(world), *_users(world), *_records(world), *_climate(world)]
 
 
-def _references(world: World) -> Iterator[str]:
+def _references(world: ToolTalkWorld) -> Iterator[str]:
     for table, row, parent, _ in world.database.execute("PRAGMA foreign_key_check").fetchall():
         yield f"{table} row {row}: refers to a missing row of {parent}"
     for layout in LAYOUTS.values():
@@ -211,7 +211,7 @@ def _references(world: World) -> Iterator[str]:
             yield f"{layout.owners}: {row['username']!r} is no user"
 
 
-def _users(world: World) -> Iterator[str]:
+def _users(world: ToolTalkWorld) -> Iterator[str]:
     addresses: dict[str, str] = {}
     for account in world.accounts.all():
         where = f"users: {account.username!r}"
@@ -228,7 +228,7 @@ def _users(world: World) -> Iterator[str]:
         addresses[account.email] = account.username
 
 
-def _records(world: World) -> Iterator[str]:
+def _records(world: ToolTalkWorld) -> Iterator[str]:
     usernames = [account.username for account in world.accounts.all()]
     for records, layout in zip(world.records, LAYOUTS.values(), strict=True):
         for username in usernames:
@@ -268,7 +268,7 @@ def _content(records: str, username: str, record: JsonObject, usernames: list[st
                 yield f"status is {record['status']!r}"
 
 
-def _climate(world: World) -> Iterator[str]:
+def _climate(world: ToolTalkWorld) -> Iterator[str]:
     query = world.database.query
     for table in ("weather", "historic_weather"):
         for row in query(f"SELECT DISTINCT location FROM {table}"):

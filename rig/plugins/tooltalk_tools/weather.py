@@ -8,7 +8,7 @@ from typing import Annotated, TypeAlias
 
 from rig.core.calls import Json, JsonObject
 from rig.plugins.tooltalk_tools.arguments import Month
-from rig.plugins.tooltalk_tools.world import World
+from rig.plugins.tooltalk_tools.world import ToolTalkWorld as World
 from rig.world.spec import Equality, Match, ToolError, quoted, tool
 from rig.world.world import encode
 

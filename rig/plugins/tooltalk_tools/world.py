@@ -330,7 +330,8 @@ TOKEN = (SESSION_TOKEN,)
 """What the simulator injects into calls of tools that need a login."""
 
 
-class World(worlds.World):
+# The tools call it World: a run knows them by a hash of their code, which would be another with this name.
+class ToolTalkWorld(worlds.World):
     """A world of users and their records and the weather, with what every world has.
 
     Rows keep the order of insertion by their integer `id`, since ToolTalk lists records in that order.

@@ -2,17 +2,17 @@ import pytest
 import small_world
 
 from rig.plugins.tooltalk_tools import TOOLTALK
-from rig.plugins.tooltalk_tools.world import World
+from rig.plugins.tooltalk_tools.world import ToolTalkWorld
 from rig.world.toolbox import Simulator
 
 
 @pytest.fixture
-def world() -> World:
+def world() -> ToolTalkWorld:
     return small_world.new_world()
 
 
 @pytest.fixture(params=[False, True], ids=["default", "upstream"])
-def both(request: pytest.FixtureRequest, world: World) -> Simulator:
+def both(request: pytest.FixtureRequest, world: ToolTalkWorld) -> Simulator:
     """A simulator in which mara is logged in, in one mode and then in the other."""
     simulator = Simulator(world, TOOLTALK, upstream_compat=request.param)
     small_world.log_in(simulator)
@@ -20,7 +20,7 @@ def both(request: pytest.FixtureRequest, world: World) -> Simulator:
 
 
 @pytest.fixture
-def default(world: World) -> Simulator:
+def default(world: ToolTalkWorld) -> Simulator:
     simulator = Simulator(world, TOOLTALK)
     small_world.log_in(simulator)
     return simulator

@@ -9,7 +9,7 @@ from small_world import METADATA, TOKEN, call, fail, log_in, log_out, respond
 from rig.core.calls import Call, ExecutedCall, Outcome
 from rig.core.errors import RigError
 from rig.plugins.tooltalk_tools import TOOLTALK
-from rig.plugins.tooltalk_tools.world import World
+from rig.plugins.tooltalk_tools.world import ToolTalkWorld
 from rig.world.toolbox import Simulator
 
 FIRST_TOKEN = "e149636f-d9ca-0792"
@@ -215,14 +215,14 @@ def test_restoring_brings_back_records_ids_and_login(both: Simulator) -> None:
     assert all(executed.exception is None for executed in first)
 
 
-def test_responses_are_json_of_their_own(both: Simulator, world: World) -> None:
+def test_responses_are_json_of_their_own(both: Simulator, world: ToolTalkWorld) -> None:
     found = respond(both, "QueryCalendar", start_time="2024-01-01 00:00:00", end_time="2025-01-01 00:00:00")
     assert json.loads(json.dumps(found)) == found
     found["events"][0]["attendees"].append("x")
     assert world.events.all("mara")[0]["attendees"] == ["mara", "theo"]
 
 
-def test_a_failed_call_leaves_the_world_as_it_was(default: Simulator, world: World) -> None:
+def test_a_failed_call_leaves_the_world_as_it_was(default: Simulator, world: ToolTalkWorld) -> None:
     dump = world.dump()
     for name, arguments in PARTIAL:
         assert fail(default, name, **arguments)
@@ -230,7 +230,7 @@ def test_a_failed_call_leaves_the_world_as_it_was(default: Simulator, world: Wor
 
 
 def test_memory_that_runs_out_is_no_outcome_of_a_call(
-    both: Simulator, world: World, monkeypatch: pytest.MonkeyPatch
+    both: Simulator, world: ToolTalkWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def short(*_: object) -> None:
         raise MemoryError

@@ -1,9 +1,9 @@
 import pytest
 import small_world
 
-from rig.plugins.tooltalk_tools.world import World
+from rig.plugins.tooltalk_tools.world import ToolTalkWorld
 
 
 @pytest.fixture
-def world() -> World:
+def world() -> ToolTalkWorld:
     return small_world.new_world()

@@ -8,7 +8,7 @@ import small_world
 from rig.core.errors import RigError
 from rig.core.paths import WORLD_DATABASE, WORLD_SEED
 from rig.plugins.tooltalk_tools.seeds import build_world
-from rig.plugins.tooltalk_tools.world import World
+from rig.plugins.tooltalk_tools.world import ToolTalkWorld
 
 
 def test_building_twice_gives_the_same_bytes(tmp_path: Path) -> None:
@@ -20,7 +20,7 @@ def test_building_twice_gives_the_same_bytes(tmp_path: Path) -> None:
 def test_the_committed_world_is_what_its_seeds_make(tmp_path: Path) -> None:
     build_world(WORLD_SEED, tmp_path / "world.sqlite")
     committed, built = WORLD_DATABASE.read_bytes(), (tmp_path / "world.sqlite").read_bytes()
-    assert World.open(WORLD_DATABASE).dump() == World.open(tmp_path / "world.sqlite").dump()
+    assert ToolTalkWorld.open(WORLD_DATABASE).dump() == ToolTalkWorld.open(tmp_path / "world.sqlite").dump()
     if _library(committed) == _library(built):
         assert committed == built
 

@@ -3,29 +3,29 @@ from collections.abc import Callable
 import pytest
 
 from rig.plugins.tooltalk_tools.seeds import check_world
-from rig.plugins.tooltalk_tools.world import World
+from rig.plugins.tooltalk_tools.world import ToolTalkWorld
 
 
-def _sql(statement: str) -> Callable[[World], object]:
+def _sql(statement: str) -> Callable[[ToolTalkWorld], object]:
     return lambda world: world.database.execute(statement)
 
 
 @pytest.fixture
-def sound(world: World) -> World:
+def sound(world: ToolTalkWorld) -> ToolTalkWorld:
     """The small world without the shared address that it has on purpose."""
     world.database.execute("UPDATE users SET email = 'ines@post.example' WHERE username = 'ines'")
     return world
 
 
 def test_the_world_that_ships_is_sound() -> None:
-    assert check_world(World.open()) == []
+    assert check_world(ToolTalkWorld.open()) == []
 
 
-def test_users_who_share_an_address_are_reported(world: World) -> None:
+def test_users_who_share_an_address_are_reported(world: ToolTalkWorld) -> None:
     assert check_world(world) == ["users: 'ines': email 'theo@post.example' is also that of 'theo'"]
 
 
-def test_a_sound_world_has_no_faults(sound: World) -> None:
+def test_a_sound_world_has_no_faults(sound: ToolTalkWorld) -> None:
     assert check_world(sound) == []
 
 
@@ -55,13 +55,15 @@ def test_a_sound_world_has_no_faults(sound: World) -> None:
         (_sql("UPDATE historic_weather SET month = 'mar'"), "'mar' is no month"),
     ],
 )
-def test_faults_are_reported(sound: World, break_it: Callable[[World], object], fault: str) -> None:
+def test_faults_are_reported(
+    sound: ToolTalkWorld, break_it: Callable[[ToolTalkWorld], object], fault: str
+) -> None:
     break_it(sound)
     faults = check_world(sound)
     assert any(fault in each for each in faults), faults
 
 
-def test_a_dangling_reference_is_reported(sound: World) -> None:
+def test_a_dangling_reference_is_reported(sound: ToolTalkWorld) -> None:
     sound.database.execute("PRAGMA foreign_keys = OFF")
     sound.database.execute("DELETE FROM calendars WHERE username = 'mara'")
     assert any("refers to a missing row of calendars" in fault for fault in check_world(sound))

@@ -10,22 +10,22 @@ from hypothesis import strategies as st
 from rig.plugins.matching.worlds import ColumnChange, RecordChange, WorldDiff
 from rig.plugins.matching.worlds import diff as any_diff
 from rig.plugins.tooltalk_tools import TOOLTALK
-from rig.plugins.tooltalk_tools.world import World
+from rig.plugins.tooltalk_tools.world import ToolTalkWorld
 from rig.world.toolbox import Simulator
 from rig.world.world import Snapshot
 
 
 def diff(before: Snapshot, after: Snapshot, limit: int = 50) -> WorldDiff:
-    return any_diff(Simulator(World(), TOOLTALK), before, after, limit)
+    return any_diff(Simulator(ToolTalkWorld(), TOOLTALK), before, after, limit)
 
 
-def changed(world: World, before: Snapshot) -> list[RecordChange]:
+def changed(world: ToolTalkWorld, before: Snapshot) -> list[RecordChange]:
     found = diff(before, world.snapshot())
     assert found.omitted == 0
     return list(found.changes)
 
 
-def test_equal_worlds_do_not_differ(world: World) -> None:
+def test_equal_worlds_do_not_differ(world: ToolTalkWorld) -> None:
     assert diff(world.snapshot(), world.snapshot()) == WorldDiff()
     other = small_world.new_world()
     other.alarms.put("mara", {"alarm_id": "x", "time": "09:00:00"})
@@ -33,7 +33,7 @@ def test_equal_worlds_do_not_differ(world: World) -> None:
     assert diff(world.snapshot(), other.snapshot()) == WorldDiff()
 
 
-def test_a_record_that_is_added(world: World) -> None:
+def test_a_record_that_is_added(world: ToolTalkWorld) -> None:
     before = world.snapshot()
     world.alarms.put("mara", {"alarm_id": "0001-0004", "time": "09:00:00"})
     assert changed(world, before) == [
@@ -46,7 +46,7 @@ def test_a_record_that_is_added(world: World) -> None:
     ]
 
 
-def test_a_record_that_is_removed_goes_with_its_parts(world: World) -> None:
+def test_a_record_that_is_removed_goes_with_its_parts(world: ToolTalkWorld) -> None:
     before = world.snapshot()
     world.events.remove("mara", "00000001-0001")
     [change] = changed(world, before)
@@ -59,7 +59,7 @@ def test_a_record_that_is_removed_goes_with_its_parts(world: World) -> None:
     assert "location" not in values
 
 
-def test_columns_that_change_are_named_with_what_they_were(world: World) -> None:
+def test_columns_that_change_are_named_with_what_they_were(world: ToolTalkWorld) -> None:
     before = world.snapshot()
     world.events.change("mara", "00000001-0001", "attendees", ["mara", None, 3])
     world.events.change("mara", "00000001-0001", "name", "Sit-down")
@@ -91,7 +91,7 @@ def test_the_simulators_own_state_comes_last_and_says_so() -> None:
     assert [column.name for column in changes[0].columns] == ["session_token"]
 
 
-def test_a_diff_has_a_bound_and_counts_what_is_beyond_it(world: World) -> None:
+def test_a_diff_has_a_bound_and_counts_what_is_beyond_it(world: ToolTalkWorld) -> None:
     before = world.snapshot()
     for number in range(30):
         world.reminders.put(
@@ -101,8 +101,8 @@ def test_a_diff_has_a_bound_and_counts_what_is_beyond_it(world: World) -> None:
     assert (len(found.changes), found.omitted) == (10, 20)
 
 
-def test_a_world_of_other_seeds_differs_everywhere(world: World) -> None:
-    before, after = World().snapshot(), world.snapshot()
+def test_a_world_of_other_seeds_differs_everywhere(world: ToolTalkWorld) -> None:
+    before, after = ToolTalkWorld().snapshot(), world.snapshot()
     found = diff(before, after, limit=10_000)
     tables = {change.table for change in found.changes}
     assert tables >= {"users", "alarms", "events", "emails", "messages", "reminders", "weather"}
@@ -128,7 +128,7 @@ OPERATIONS = st.one_of(
 )
 
 
-def act(world: World, operation: tuple[Any, ...]) -> None:
+def act(world: ToolTalkWorld, operation: tuple[Any, ...]) -> None:
     kind, username, record, *values = operation
     if kind == "put":
         event = {**small_world.EVENTS[1], "event_id": record, "name": values[0], "attendees": values[0]}
@@ -139,7 +139,7 @@ def act(world: World, operation: tuple[Any, ...]) -> None:
         world.events.change(username, record, *values)
 
 
-def events_of(world: World) -> dict[tuple[str, str], dict[str, Any]]:
+def events_of(world: ToolTalkWorld) -> dict[tuple[str, str], dict[str, Any]]:
     return {(name, event["event_id"]): event for name in ("mara", "theo") for event in world.events.all(name)}
 
 
@@ -171,7 +171,7 @@ def test_a_diff_is_what_turns_one_world_into_the_other(operations: list[tuple[An
 
 
 @pytest.mark.parametrize("username", ["\ud800", "[red]x[/]"])
-def test_names_no_file_would_have_are_kept(world: World, username: str) -> None:
+def test_names_no_file_would_have_are_kept(world: ToolTalkWorld, username: str) -> None:
     before = world.snapshot()
     world.accounts.add(username=username, name={"not": ["text"]})
     [change] = changed(world, before)

@@ -1,7 +1,7 @@
 import pytest
 
 from rig.plugins.tooltalk_tools import world as identifiers
-from rig.plugins.tooltalk_tools.world import World
+from rig.plugins.tooltalk_tools.world import ToolTalkWorld
 
 
 @pytest.mark.parametrize(
@@ -21,13 +21,13 @@ def test_the_first_ids_of_each_kind(kind: str, first: str) -> None:
     assert [ids[position] for position in (3, 0, 2, 1)] == [first.split()[p] for p in (3, 0, 2, 1)]
 
 
-def test_each_tool_draws_from_its_own_generator(world: World) -> None:
+def test_each_tool_draws_from_its_own_generator(world: ToolTalkWorld) -> None:
     tokens = identifiers.SESSION_TOKENS
     drawn = [world.draw(tool, tokens) for tool in ("UserLogin", "RegisterUser", "UserLogin")]
     assert drawn == [tokens[0], tokens[0], tokens[1]]
 
 
-def test_a_snapshot_holds_the_generators(world: World) -> None:
+def test_a_snapshot_holds_the_generators(world: ToolTalkWorld) -> None:
     world.draw("AddAlarm", identifiers.ALARM_IDS)
     snapshot = world.snapshot()
     second = world.draw("AddAlarm", identifiers.ALARM_IDS)

@@ -26,8 +26,8 @@ def arms_of(texts: Iterable[str | None]) -> list[str | None]:
     for text in texts:
         read = read_assignments(text)
         if read:
-            made = itertools.product(*([f"{name}={value}" for value in read[name]] for name in read))
-            groups.setdefault(tuple(sorted(read)), []).extend(map(",".join, made))
+            combinations = itertools.product(*([f"{name}={value}" for value in read[name]] for name in read))
+            groups.setdefault(tuple(sorted(read)), []).extend(map(",".join, combinations))
     arms = [",".join(parts) for parts in itertools.product(*map(dict.fromkeys, groups.values()))]
     for arm in arms:
         read_assignments(arm, once=True)

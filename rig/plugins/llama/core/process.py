@@ -360,8 +360,8 @@ def reads(source: str) -> Mapping[str, JsonObject]:
     text, fault = _answered(source, json.dumps({"source": source, "reads": True}))
     if fault:
         raise TemplateError(fault)
-    found: Mapping[str, JsonObject] = parse_json(text)
-    return found
+    variables: Mapping[str, JsonObject] = parse_json(text)
+    return variables
 
 
 class _Process:

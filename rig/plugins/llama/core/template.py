@@ -222,9 +222,9 @@ class ChatTemplate:
         """Return what the template makes of messages as they are, contents included. Raises TemplateError."""
         own = {**self._variables, "add_generation_prompt": generation}
         all_variables = {**own, **variables, **self._forced, **self.chosen}
-        shown = [_in_parts(message) for message in messages] if self.in_parts else messages
-        shown = _beside_calls(shown) if self.beside_calls else shown
-        return process.render(self.source, shown, tools, all_variables, now)
+        views = [_in_parts(message) for message in messages] if self.in_parts else messages
+        views = _beside_calls(views) if self.beside_calls else views
+        return process.render(self.source, views, tools, all_variables, now)
 
     def adapt(self, messages: Sequence[ChatMessage]) -> list[ChatMessage]:
         """Return the messages as `render` shows them to the template."""
@@ -287,10 +287,10 @@ class ChatTemplate:
         pieces = re.split(f"({'|'.join(map(re.escape, numbers)) or '(?!)'})", text)
         # Templates may leave out the content beside calls, or show it behind the results.
         asked = [number for number, message in enumerate(messages) if not message.calls]
-        found = dict.fromkeys(numbers[marker] for marker in pieces[1::2])
-        shown = (number for number in found if not messages[number].calls)
+        places = dict.fromkeys(numbers[marker] for marker in pieces[1::2])
+        places_of_words = (number for number in places if not messages[number].calls)
         for number in asked:
-            if next(shown, None) != number:
+            if next(places_of_words, None) != number:
                 role = messages[number].role
                 raise TemplateError(f"a message of role {role} does not appear in the prompt")
         fragments = [Fragment(pieces[0])]

@@ -70,7 +70,7 @@ class CallChecker:
         return Call(name, arguments)
 
 
-def json_text(value: Json) -> str:
+def prompt_json(value: Json) -> str:
     """Return JSON as it is written in prompts and answers."""
     return json.dumps(value, ensure_ascii=False)
 
@@ -247,7 +247,7 @@ class RigFormat(AnswerFormat):
                     # Under the user's role, this says that it is not the user who speaks.
                     who = "" if self.template.tool else f"Result of {call.name}: "
                     chat.append(ChatMessage("assistant", (self._text(call),)))
-                    chat.append(ChatMessage("tool", (who + json_text(result),)))
+                    chat.append(ChatMessage("tool", (who + prompt_json(result),)))
         return chat
 
     def _text(self, answer: Call | str) -> str:
@@ -256,8 +256,8 @@ class RigFormat(AnswerFormat):
     def spans(self, answer: Call | str) -> tuple[Span, ...]:
         """Return an answer's spans; in a reply, whose words are free, only the decision to reply counts."""
         if isinstance(answer, str):
-            return Span('{"r', "answer"), Span(f'eply": {json_text(answer)}}}', None)
-        spans = [Span('{"tool": ', "answer"), Span(json_text(answer.name), "tool")]
+            return Span('{"r', "answer"), Span(f'eply": {prompt_json(answer)}}}', None)
+        spans = [Span('{"tool": ', "answer"), Span(prompt_json(answer.name), "tool")]
         spans += [Span(', "arguments": ', "parameter"), *JSON.parts(answer.arguments)]
         return *spans, Span("}", "parameter")
 
@@ -290,7 +290,7 @@ class PlainFormat(RigFormat):
         return Offer()
 
     def spans(self, answer: Call | str) -> tuple[Span, ...]:
-        return (Span(answer if isinstance(answer, str) else json_text(answer.arguments), None),)
+        return (Span(answer if isinstance(answer, str) else prompt_json(answer.arguments), None),)
 
     def read(self, text: str) -> Reading:
         return Reading(content=salvage.without_thoughts(text)[0], reasoning=self.reasoning(text))
@@ -334,13 +334,13 @@ def described(tool: ToolDoc) -> str:
 
 def _type(schema: JsonObject) -> str:
     if "enum" in schema:
-        return " or ".join(map(json_text, schema["enum"]))
+        return " or ".join(map(prompt_json, schema["enum"]))
     if schema.get("type") == "array" and "items" in schema:
         return f"list of {_type(schema['items'])}"
     if not schema.keys() - {"description", "title", "default", "examples"}:
         return "any value"
     if schema.get("type") == "object" or not isinstance(schema.get("type"), str):
-        return json_text(without_keys(schema, ("description", "x-format", "title")))
+        return prompt_json(without_keys(schema, ("description", "x-format", "title")))
     return str(schema["type"])
 
 
@@ -380,8 +380,8 @@ class ObjectFormat(AnswerFormat):
                 case ReplyMessage(text):
                     chat.append(ChatMessage("assistant", (text,)))
                 case CallMessage(call, outcome):
-                    chat.append(ChatMessage("assistant", (json_text(call.arguments),)))
-                    chat.append(ChatMessage("user", (json_text(outcome.as_json()),)))
+                    chat.append(ChatMessage("assistant", (prompt_json(call.arguments),)))
+                    chat.append(ChatMessage("user", (prompt_json(outcome.as_json()),)))
         if chat and chat[-1].role == "user":
             fields = self._tool.parameters["properties"].items()
             lines = [_FIELDS, *(f'- "{name}": {_described(part)}' for name, part in fields)]
@@ -393,7 +393,7 @@ class ObjectFormat(AnswerFormat):
 
     def spans(self, answer: Call | str) -> tuple[Span, ...]:
         if isinstance(answer, str) or not isinstance(answer.arguments, dict):
-            return (Span(json_text(answer if isinstance(answer, str) else answer.arguments), None),)
+            return (Span(prompt_json(answer if isinstance(answer, str) else answer.arguments), None),)
         return tuple(JSON.parts(answer.arguments))
 
 
@@ -415,7 +415,7 @@ def declarations(tools: Sequence[ToolDoc]) -> tuple[JsonObject, ...]:
 def _described(schema: JsonObject) -> str:
     """Return the description of a field for the model."""
     if "enum" in schema:
-        kind = " or ".join(map(json_text, schema["enum"]))
+        kind = " or ".join(map(prompt_json, schema["enum"]))
     elif "maxLength" in schema:
         kind = f"{schema['type']}, at most {schema['maxLength']} characters"
     else:

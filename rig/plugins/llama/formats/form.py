@@ -15,7 +15,7 @@ from rig.core.models import BROKEN, OWN, Message, ReplyMessage, ToolDoc, UserMes
 from rig.plugins.llama.core.settings import EngineSettings
 from rig.plugins.llama.core.template import QUIET, ChatMessage, ChatTemplate, ToolCall
 from rig.plugins.llama.formats import base, leaks
-from rig.plugins.llama.formats.base import AnswerFormat, Offer, Reading, RigFormat, Span, json_text
+from rig.plugins.llama.formats.base import AnswerFormat, Offer, Reading, RigFormat, Span, prompt_json
 from rig.plugins.llama.formats.detection import Native, Unsupported, family_native, native_of, thoughts_of
 from rig.plugins.llama.formats.probe import MARKER, Probe
 from rig.plugins.llama.formats.reader import NAME, CallReader, NotRead
@@ -59,10 +59,11 @@ class NativeFormat(AnswerFormat):
         self.variables = {"auto": {}, "on": on, "off": off}[thinking]
         self._reply_tool = "" if native.reply_tool in self._schemas else native.reply_tool
         self._off_word = native.thinking.off_word if thinking == "off" else ""
-        prompt = Probe(template).after_question([], generation=True, variables=self.variables)
-        self._thoughts = thoughts_of(native.thinking, prompt or "", may_begin=thinking != "off")
-        opened = native.words[0]
-        self._opened = bool(opened) and (prompt or "").endswith(opened)
+        prompt = Probe(template).after_question([], generation=True, variables=self.variables) or ""
+        self._thoughts = thoughts_of(native.thinking, prompt, may_begin=thinking != "off")
+        mark = native.words[0]
+        # Some templates end the prompt with the mark that begins an answer; then the model does not write it.
+        self._mark_is_in_prompt = bool(mark) and prompt.endswith(mark)
         self._language = self._made_language()
 
     def _arranged(self, part: Json) -> Json:
@@ -89,7 +90,7 @@ class NativeFormat(AnswerFormat):
     def _made_language(self) -> Language:
         shape = self._shape
         before, trigger, behind = shape.opening
-        before = before.removeprefix(self._native.words[0] if self._opened else "")
+        before = before.removeprefix(self._native.words[0] if self._mark_is_in_prompt else "")
         also = (Maybe(_filled(shape.also_after)),) if shape.also_after else ()
         # In one piece with the name, since words may begin alike.
         glue = shape.open if shape.lead else ""
@@ -139,7 +140,7 @@ class NativeFormat(AnswerFormat):
     def _tool_call(self, number: int, call: Call) -> ToolCall:
         identity = f"{number:09}" if self._native.ids == "nine" else f"functions.{call.name}:{number}"
         arguments = call.arguments if isinstance(call.arguments, dict) else {}
-        return ToolCall(identity, call.name, json_text(arguments) if self._native.as_text else arguments)
+        return ToolCall(identity, call.name, prompt_json(arguments) if self._native.as_text else arguments)
 
     def _result(self, tool_call: ToolCall, outcome: Outcome) -> ChatMessage:
         text = result_text(outcome)
@@ -152,7 +153,7 @@ class NativeFormat(AnswerFormat):
         thoughts = self._thoughts
         closing = [Span(f"{thoughts.close}\n\n", "answer")] if thoughts and thoughts.is_open else []
         if isinstance(answer, str):
-            begun = self._shape.lead + ("" if self._opened else self._native.words[0])
+            begun = self._shape.lead + ("" if self._mark_is_in_prompt else self._native.words[0])
             text, cut = begun + answer, len(begun) + 1
             return *closing, Span(text[:cut], "answer"), Span(text[cut:], None)
         return tuple(span for span in (*closing, *self._shape.spans([answer])) if span.text)
@@ -289,7 +290,9 @@ def chat_messages(
 
 def result_text(outcome: Outcome) -> str:
     """Return the text that shows a model the outcome of a call."""
-    return json_text({"exception": outcome.exception} if outcome.exception is not None else outcome.response)
+    return prompt_json(
+        {"exception": outcome.exception} if outcome.exception is not None else outcome.response
+    )
 
 
 _RULES = (

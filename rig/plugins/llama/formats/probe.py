@@ -189,8 +189,8 @@ def find_variables(template: ChatTemplate) -> list[Variable]:
     """Return the variables that a template reads, found in its source and tried in conversations."""
     plain = _prompts(template, {})
     variables = []
-    for name, found in _settable(template).items():
-        constants: list[Json] = found["values"]
+    for name, use in _settable(template).items():
+        constants: list[Json] = use["values"]
         flags = [] if any(isinstance(value, str) for value in constants) else [True, False]
         levels = _LEVELS if _LEVELED.search(name) else ()
         candidates = list({repr(value): value for value in (*constants, *flags, *levels)}.values())
@@ -199,7 +199,7 @@ def find_variables(template: ChatTemplate) -> list[Variable]:
         default = [value for value, texts in usable if texts == plain[: len(texts)] and value is not None]
         changing = tuple(value for value, texts in usable if _differ(texts, plain))
         word = "".join(_prompts(template, {name: _WORD}))
-        if changing or _WORD in word or not found["is_own"]:
+        if changing or _WORD in word or not use["is_own"]:
             variables.append(Variable(name, next(iter(default), None), changing, _WORD in word))
     return variables
 
@@ -211,8 +211,8 @@ def check_variables(template: ChatTemplate, chosen: JsonObject) -> str:
     """
     if not chosen:
         return ""
-    known = _settable(template)
-    if unknown := [name for name in chosen if name not in known]:
+    settable = _settable(template)
+    if unknown := [name for name in chosen if name not in settable]:
         names = [variable.name for variable in find_variables(template)]
         choice = meant(unknown[0], names) if names else ""
         raise RigError(f"--template-set {unknown[0]}: the chat template reads no such variable{choice}")

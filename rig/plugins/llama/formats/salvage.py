@@ -94,12 +94,6 @@ def salvage(text: str) -> tuple[JsonObject, str]:
     Words with no trace of a call are a reply. Of several calls the first is used, because a model that is
     asked step by step would have made it first; the second value counts the others.
     """
-    answers, how = salvage_all(text, takes_first=True)
-    return answers[0], how
-
-
-def salvage_all(text: str, *, takes_first: bool = False) -> tuple[list[JsonObject], str]:
-    """Return all answers in a text, and how the first was found; otherwise as `salvage` does."""
     if len(text) > LONGEST:
         raise AnswerError(f"an answer of {len(text):,} characters, more than {LONGEST:,}")
     answer, is_after_thoughts = without_thoughts(text)
@@ -114,16 +108,16 @@ def salvage_all(text: str, *, takes_first: bool = False) -> tuple[list[JsonObjec
     except JsonError as error:
         reason = f"not JSON: {error}"
     if answers:
-        calls = f"first of {len(answers)}" if takes_first and len(answers) > 1 else ""
+        first, notes = answers[0]
+        calls = f"first of {len(answers)}" if len(answers) > 1 else ""
         cut = "before JSON that cannot be read" if reason.startswith("not JSON") else ""
-        notes = [thought, *answers[0][1], calls, cut]
-        return [salvaged for salvaged, _ in answers], ", ".join(filter(None, notes))
+        return first, ", ".join(filter(None, [thought, *notes, calls, cut]))
     mark = next((mark for mark in _CALL_MARKS if mark in answer), "")
     if _PYTHON_CALL.match(answer) and answer.endswith(")]"):
         raise AnswerError("calls written as Python are not read", thought)
     if mark or _LOOKS_LIKE_JSON.match(answer) or _LOOKS_LIKE_A_CALL.search(answer):
         raise AnswerError(reason, ", ".join(filter(None, [thought, mark])))
-    return [{"reply": answer}], ", ".join(filter(None, [thought, "words"]))
+    return {"reply": answer}, ", ".join(filter(None, [thought, "words"]))
 
 
 def without_thoughts(text: str) -> tuple[str, bool]:

@@ -136,6 +136,11 @@ class Fit:
         return self._plan(shape_of(fitting))
 
     def _lower(self, plan: FitPlan) -> FitPlan | None:
+        """Return a plan that needs less memory, None if there is none.
+
+        What costs least goes first: experts and then layers move to the CPU, before batch and context shrink.
+        What the user has set stays.
+        """
         shape = plan.shape
         settings = self._settings
         if plan.n_gpu_layers and self._n_cpu_moe is None and plan.n_cpu_moe < self._layers:

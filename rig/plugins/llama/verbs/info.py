@@ -266,9 +266,9 @@ def variable_lines(template: ChatTemplate) -> list[str]:
     """Return the variables that the template reads, with defaults and the values that change a prompt."""
     lines = []
     for name, default, values, is_open in find_variables(template):
-        shown = [json.dumps(value, ensure_ascii=False) for value in values] + ["any text"] * is_open
+        texts = [json.dumps(value, ensure_ascii=False) for value in values] + ["any text"] * is_open
         usual = f" (by default {json.dumps(default, ensure_ascii=False)})" if default is not None else ""
-        what = f": {', '.join(shown)}" if shown else ": no value that was tried changes a prompt"
+        what = f": {', '.join(texts)}" if texts else ": no value that was tried changes a prompt"
         lines.append(f"{name}{usual}{what}")
     return lines
 

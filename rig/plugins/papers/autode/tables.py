@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rig.core.calls import JsonObject
+from rig.core.intervals import with_interval
 from rig.core.metrics import Counts
 from rig.plugins.papers.grids import ArmScore, Row, Table
 from rig.stats import Vector, agreement
@@ -291,7 +292,10 @@ def _case_study(cells: Sequence[Trials]) -> Iterator[Row]:
             *(cell.label, cell.title, cell.size),
             *(f"{count:g} ({100 * count / played:.1f}%)" for count in totals.values()),
             f"{cell.mean('messages'):.4f}",
-            *(_gap(name, gaps[name], intervals[name]) if gaps else "" for name in AGAINST_STATIC),
+            *(
+                _gap(name, intervals[name]._replace(value=gaps[name])) if gaps else ""
+                for name in AGAINST_STATIC
+            ),
         )
         names = {"arm": cell.arm, "assistant": cell.assistant, "method": cell.method}
         sizes = {"dialogues": len(cell.by_task), "trials": cell.trials}
@@ -342,15 +346,19 @@ def _by_method(cells: Sequence[Trials]) -> dict[str, dict[str, Trials]]:
 
 
 def _texts(intervals: Mapping[str, Interval]) -> Iterator[str]:
-    for value, low, high in intervals.values():
-        yield "-" if isnan(value) else f"{value:.4f} ({low:.2f} to {high:.2f})"
+    for interval in intervals.values():
+        is_undefined = isnan(interval.value)
+        yield "-" if is_undefined else with_interval("{:.4f}".format, interval, write_bound="{:.2f}".format)
 
 
 def _as_json(intervals: Mapping[str, Interval]) -> JsonObject:
     return {name: interval.as_json() for name, interval in intervals.items()}
 
 
-def _gap(name: str, difference: float, interval: Interval) -> str:
+def _gap(name: str, gap: Interval) -> str:
     scale, digits = (1, 3) if name == "messages" else (100, 2)
-    low, high = (f"{scale * bound:+.{digits - 1}f}" for bound in (interval.low, interval.high))
-    return f"{scale * difference:+.{digits}f} ({low} to {high})"
+
+    def signed(number: float, digits: int = digits) -> str:
+        return f"{scale * number:+.{digits}f}"
+
+    return with_interval(signed, gap, write_bound=lambda bound: signed(bound, digits - 1))

@@ -93,7 +93,7 @@ class _Tree(Foreign):
     tree: _Root
 
 
-class _Made(Foreign):
+class _AnswerGeneration(Foreign):
     valid_data: bool
     final_answer: Json = ""
     query: str = ""
@@ -102,7 +102,7 @@ class _Made(Foreign):
 
 
 class _Raw(Foreign):
-    answer_generation: _Made
+    answer_generation: _AnswerGeneration
     tree: _Tree | None = None
     trys: Many[_Try] = Field([])
 

@@ -7,15 +7,15 @@ import shipped as shipped_files
 
 from rig.plugins.tooltalk.check import DirectoryReport, check_directory
 from rig.plugins.tooltalk_tools import TOOLTALK
-from rig.plugins.tooltalk_tools.world import World
+from rig.plugins.tooltalk_tools.world import ToolTalkWorld
 
 Source = dict[str, Any]
 
 
 @pytest.fixture
-def world() -> World:
+def world() -> ToolTalkWorld:
     """A world of the test's own."""
-    return World.open()
+    return ToolTalkWorld.open()
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def shipped() -> Callable[[str], Source]:
 
 
 @pytest.fixture
-def checked(tmp_path: Path, world: World) -> Callable[..., DirectoryReport]:
+def checked(tmp_path: Path, world: ToolTalkWorld) -> Callable[..., DirectoryReport]:
     """Writes conversations (JSON or raw text, each under its file's stem) and checks their directory."""
 
     def check(*sources: Source | str) -> DirectoryReport:

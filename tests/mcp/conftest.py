@@ -12,7 +12,7 @@ from rig.config.schemes import LIVE, ServerUse
 from rig.plugins.mcp.client import McpClient
 from rig.world.toolbox import Simulator, find_toolbox
 
-SCRIPT = Path(__file__).parents[2] / "support" / "mcp_server.py"
+SCRIPT = Path(__file__).parents[1] / "support" / "mcp_server.py"
 NOW = datetime.fromisoformat("2025-03-03 09:00:00")
 
 Box = Callable[..., Path]

@@ -11,11 +11,8 @@ Rig = Callable[..., Any]
 
 
 @pytest.fixture
-def adapter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    directory = tmp_path / "models"
-    directory.mkdir()
-    monkeypatch.setenv("RIG_MODELS", str(directory))
-    return tiny_gguf.write_adapter(tmp_path / "a.lora", tiny_gguf.write(directory / "tiny.gguf", n_ctx=8192))
+def adapter(models: Path, tmp_path: Path) -> Path:
+    return tiny_gguf.write_adapter(tmp_path / "a.lora", tiny_gguf.write(models / "tiny.gguf", n_ctx=8192))
 
 
 def test_a_merged_file_can_be_named_at_once(rig: Rig, adapter: Path) -> None:

@@ -13,7 +13,7 @@ from rig.core.errors import RigError
 from rig.plugins.bundle import built
 from rig.plugins.doctor import verb
 from rig.plugins.tooltalk.method import ToolTalk
-from rig.plugins.tooltalk_tools.world import World
+from rig.plugins.tooltalk_tools.world import ToolTalkWorld
 
 Rig = Callable[..., Any]
 WriteGguf = Callable[..., Path]
@@ -122,7 +122,7 @@ def test_a_broken_world_and_broken_conversations(monkeypatch: pytest.MonkeyPatch
     def broken(*_: object) -> None:
         raise RigError("it is broken")
 
-    monkeypatch.setattr(World, "open", broken)
+    monkeypatch.setattr(ToolTalkWorld, "open", broken)
     monkeypatch.setattr(ToolTalk, "load", broken)
     assert [found.state for found in verb._world()] == ["fail"]
     assert [found.state for found in verb._conversations()][:2] == ["fail", "fail"]

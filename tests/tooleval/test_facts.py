@@ -103,7 +103,7 @@ def test_what_misled_the_comparison_of_words(
 def judged(file: str) -> tuple[int, list[str], list[str]]:
     """The number of labelled answers in a file, those judged wrongly, and those that are unclear."""
     queries = {query.name: query for query in load(CONVERSATIONS / "queries")}
-    lines = Path(__file__).parents[2].joinpath(f"support/{file}").read_text("utf-8").splitlines()
+    lines = Path(__file__).parents[1].joinpath(f"support/{file}").read_text("utf-8").splitlines()
     rows = [line.split(" | ", 2) for line in lines if not line.startswith("#")]
     wrong, unclear = [], []
     for name, expected, answer in rows:

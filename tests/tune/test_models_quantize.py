@@ -15,12 +15,9 @@ Rig = Callable[..., Any]
 
 
 @pytest.fixture
-def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    directory = tmp_path / "models"
-    directory.mkdir()
-    monkeypatch.setenv("RIG_MODELS", str(directory))
-    tiny_gguf.write(directory / "tiny.gguf", n_ctx=8192)
-    return directory
+def models(models: Path) -> Path:
+    tiny_gguf.write(models / "tiny.gguf", n_ctx=8192)
+    return models
 
 
 @pytest.mark.slow

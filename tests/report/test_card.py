@@ -39,14 +39,6 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def store(played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    path = tmp_path / "runs.sqlite"
-    shutil.copy(played, path)
-    monkeypatch.setenv("RIG_RUNS", str(path))
-    return path
-
-
-@pytest.fixture
 def card(rig: Rig, store: Path, tmp_path: Path) -> Path:
     path = tmp_path / "card.json"
     assert rig("card", "latest/q2", "-o", path).code == 0

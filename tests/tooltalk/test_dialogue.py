@@ -24,7 +24,7 @@ from rig.plugins.tooltalk.method import ToolTalkEpisode
 from rig.plugins.tooltalk.prompt import INSTRUCTIONS, ToolTalkSettings, offered_tools
 from rig.plugins.tooltalk_tools import TOOLTALK
 from rig.plugins.tooltalk_tools.seeds import world_from
-from rig.plugins.tooltalk_tools.world import World
+from rig.plugins.tooltalk_tools.world import ToolTalkWorld
 from rig.store import Runs
 from rig.world.toolbox import Simulator
 
@@ -260,7 +260,7 @@ def test_every_turn_starts_as_if_the_world_were_rebuilt_and_replayed(conversatio
 
 
 def _dump(acting: Simulator) -> str:
-    world = World()
+    world = ToolTalkWorld()
     world.restore(acting.snapshot())
     return world.dump()
 

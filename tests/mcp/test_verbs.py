@@ -25,7 +25,7 @@ from rig.plugins.mcp.servers import servers_of
 from rig.plugins.tooltalk.method import METHOD
 from rig.world.toolbox import find_toolbox
 
-SCRIPT = Path(__file__).parents[2] / "support" / "mcp_server.py"
+SCRIPT = Path(__file__).parents[1] / "support" / "mcp_server.py"
 Box = Callable[..., Path]
 Rig = Callable[..., Any]
 TALK = """\

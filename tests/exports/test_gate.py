@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import subprocess
 import sys
 import time
@@ -41,14 +40,6 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for wrong, size in zip(wrongs, sizes, strict=True)
     ]
     play(path, *models, number=N, names=("f16", "q2", "q8", "same"))
-    return path
-
-
-@pytest.fixture
-def store(played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    path = tmp_path / "runs.sqlite"
-    shutil.copy(played, path)
-    monkeypatch.setenv("RIG_RUNS", str(path))
     return path
 
 

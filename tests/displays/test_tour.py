@@ -19,15 +19,11 @@ def test_without_a_terminal_it_says_so_in_a_line(rig: Callable[..., Any]) -> Non
 @pytest.mark.slow
 @pytest.mark.terminal
 @pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
-def test_it_asks_for_keys_and_leaves_nothing_behind(tmp_path: Path) -> None:
-    terminal = Terminal(tmp_path)
-    try:
-        terminal.type(f"{RIG} tour; echo code $?")
-        terminal.wait("Press", "Pause it")
-        terminal.press("p")
-        terminal.wait("paused", "first conversation that failed")
-        terminal.press("q")
-        terminal.wait("code 0")
-    finally:
-        terminal.close()
+def test_it_asks_for_keys_and_leaves_nothing_behind(terminal: Terminal, tmp_path: Path) -> None:
+    terminal.type(f"{RIG} tour; echo code $?")
+    terminal.wait("Press", "Pause it")
+    terminal.press("p")
+    terminal.wait("paused", "first conversation that failed")
+    terminal.press("q")
+    terminal.wait("code 0")
     assert not list(tmp_path.glob("*.sqlite"))

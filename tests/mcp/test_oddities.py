@@ -13,7 +13,7 @@ from rig.plugins.mcp.client import McpClient, McpServerFault
 from rig.plugins.mcp.server_world import response_of
 from rig.world.spec import ToolError
 
-SCRIPT = Path(__file__).parents[2] / "support" / "odd_mcp_server.py"
+SCRIPT = Path(__file__).parents[1] / "support" / "odd_mcp_server.py"
 Odd = Callable[..., McpClient]
 
 

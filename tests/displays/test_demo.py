@@ -51,12 +51,8 @@ def test_it_is_small_and_loads_no_engine() -> None:
 @pytest.mark.slow
 @pytest.mark.terminal
 @pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
-def test_on_a_terminal_it_is_told_in_the_live_view(tmp_path: Path) -> None:
-    terminal = Terminal(tmp_path)
-    try:
-        terminal.type(f"{RIG} demo --speed 8; echo code $?")
-        terminal.wait("finished", "84/84")
-        terminal.press("q")
-        terminal.wait("this was a recording", "code 0")
-    finally:
-        terminal.close()
+def test_on_a_terminal_it_is_told_in_the_live_view(terminal: Terminal) -> None:
+    terminal.type(f"{RIG} demo --speed 8; echo code $?")
+    terminal.wait("finished", "84/84")
+    terminal.press("q")
+    terminal.wait("this was a recording", "code 0")

@@ -14,7 +14,7 @@ from rig.core.errors import RigError
 from rig.core.files import read_json, read_toml
 from rig.plugins.documents.documents import lines_of, read, read_lines
 
-CHECKOUT = Path(__file__).resolve().parents[1]
+CHECKOUT = Path(__file__).resolve().parents[2]
 MEMORY = 1 << 30
 
 LOADERS = {"json": {"load", "loads"}, "tomllib": {"load", "loads"}}
