@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -116,9 +117,10 @@ def test_the_variables_of_other_programs_move_their_places(
     assert "hub" not in found(home)
 
 
-def test_a_file_in_two_places_is_listed_once(home: Path) -> None:
+@pytest.mark.parametrize("link", [Path.symlink_to, Path.hardlink_to])
+def test_a_file_in_two_places_is_listed_once(home: Path, link: Callable[[Path, Path], None]) -> None:
     put(home / "rig/one.gguf")
-    (home / "here/one.gguf").symlink_to(home / "rig/one.gguf")
+    link(home / "here/one.gguf", home / "rig/one.gguf")
     assert found(home) == {"one": "this folder"}
 
 

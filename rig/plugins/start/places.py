@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from rig.core.errors import RigError
 from rig.core.files import beginning, read_json
-from rig.core.paths import expanded, models_directory, real
+from rig.core.paths import expanded, models_directory
 from rig.plugins.llama.core.template import ChatTemplate
 from rig.plugins.llama.files.info import inspect
 from rig.plugins.llama.formats.detection import Unsupported, native_of
@@ -58,12 +58,17 @@ class FileFacts(NamedTuple):
 
 
 def find(environment: Mapping[str, str], home: Path) -> list[FoundFile]:
-    """Return the files that programs keep on this machine, each once, the current folder's first."""
-    files: dict[Path, FoundFile] = {}
+    """Return the files that programs keep on this machine, the current folder's first.
+
+    Each is there once, even if it has several names: programs share files by links of both kinds.
+    """
+    files: dict[tuple[int, int], FoundFile] = {}
     for place, paths in _places(environment, home):
         for path, name in paths:
             with suppress(OSError):
-                files.setdefault(real(path), FoundFile(path, name, place, path.stat().st_size))
+                status = path.stat()
+                file = FoundFile(path, name, place, status.st_size)
+                files.setdefault((status.st_dev, status.st_ino), file)
     return list(files.values())
 
 
