@@ -228,7 +228,9 @@ class _Loop:
         except (RigError, MemoryError) as error:
             # What failed may fail the next arm too, unless that one loads it again.
             self._pool.unload()
-            failure = self._failures[position] = str(error) or "out of memory"
+            self._failures[position] = str(error) or "out of memory"
+            # Where an arm's failure is shown the arm is named, as messages about a server name its address.
+            failure = self._failures[position].removeprefix(f"{self.plan.arms[position].name}: ")
             if self.state.writer is not None:
                 self.state.writer.note(position, "failure", failure)
             if self.scheduler:
