@@ -199,7 +199,10 @@ def _relative(scan: Scan, at: int) -> Iterator[Fact]:
     if unit in UNITS:
         is_of_weekdays = text == "weekday" and scan.text(at + 1).removesuffix("s") in PARTS
         if unit == "weekend" or text == "weekdays" or is_of_weekdays:
-            yield Fact(Sort.RELATIVE, frozenset({unit}), scan.take(at, at + 1))
+            which = WHICH.get(scan.text(at - 1), ())
+            is_each = text.endswith("s") or "every" in which
+            meant = {f"{unit}s"} if is_each else {unit} if which else {unit, f"{unit}s"}
+            yield Fact(Sort.RELATIVE, frozenset(meant), scan.take(at, at + 1))
         yield from _which(scan, at, unit)
 
 
