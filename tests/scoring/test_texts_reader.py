@@ -27,6 +27,33 @@ def read(first: str, second: str) -> list[tuple[str, str]]:
     return asked
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("Ring Mia at 8 pm on Friday", "Ring Mia on Friday evening at 8"),
+        ("Lunch on 3 May at noon", "Lunch at 12 pm on May 3rd"),
+        ("A month ago, we moved", "We moved a month ago"),
+        ("Every Friday Tom cooks", "Tom cooks every Friday"),
+    ],
+)
+def test_times_at_either_end_may_stand_in_any_order(first: str, second: str) -> None:
+    assert read(first, second) == []
+    assert judged(first, second, lambda *_: 0.0).meaning is Meaning.SAME
+
+
+def test_a_sentence_too_many_does_not_drown_in_one_that_has_no_partner() -> None:
+    first, second = "Tell nobody about it.\nBring the red file.", "Keep this to yourself."
+    assert judged(first, second, lambda *_: 0.9).meaning is Meaning.UNCLEAR
+
+
+def test_a_name_alone_is_no_rewording_of_a_sentence() -> None:
+    assert judged("Hurry.\nWater the plants.", "Hey Lou!\nHurry.", lambda *_: 0.9).meaning is Meaning.UNCLEAR
+
+
+def test_a_time_within_a_sentence_keeps_its_place() -> None:
+    assert read("Remind him on Monday to ring", "Remind him to ring on Monday") != []
+
+
 LOADS = list(enumerate(("pears", "plums", "onions", "carrots", "apples"), 12))
 WORDED = ("The goods will be dropped off on Monday.", "They are bringing the order on Monday.")
 

@@ -14,16 +14,16 @@ from rig.plugins.text.reading.facts import Fact, Sort, TextSpan
 from rig.plugins.text.reading.times import WEEKDAYS
 from rig.plugins.text.reading.words import opened
 
-_DAY_NAME = rf"(?:{'|'.join(name[:3] for name in WEEKDAYS)})[a-z]*"
-_TWO_DAYS = re.compile(rf"\b({_DAY_NAME})s?\W*\b(and|to|till|until|through)?\W*\b({_DAY_NAME})\b", re.I)
+_POINT = rf"({'|'.join(name[:3] for name in WEEKDAYS)}|\d\d?(?::\d\d)?)(?: ?[a-z]*\b)"
+_TWO_POINTS = re.compile(
+    rf"(\bbetween (?:[a-z]+ )?)?\b{_POINT}\s*(\b(?:and|to|till|until|through)\b|[-–—])\s*(?:[a-z]+ )?{_POINT}"
+)
 
 
-def _days(text: ReadText) -> dict[tuple[str, str], bool]:
-    """Return the pairs of days that a text names together, and whether all between them are meant."""
-    pairs = _TWO_DAYS.findall(" ".join(text.sentences))
-    return {
-        (one[:3].casefold(), other[:3].casefold()): link.casefold() != "and" for one, link, other in pairs
-    }
+def _spans(text: ReadText) -> dict[tuple[str, str], bool]:
+    """Return the pairs of days or times that a text names together, and whether all between are meant."""
+    pairs = _TWO_POINTS.findall(" ".join(text.sentences).casefold())
+    return {(one, other): bool(between) or link != "and" for between, one, link, other in pairs}
 
 
 def around(first: ReadText, second: ReadText) -> Iterator[Finding]:
@@ -31,9 +31,9 @@ def around(first: ReadText, second: ReadText) -> Iterator[Finding]:
     for ones, others in ((first.greeted, second.greeted), (first.signed, second.signed)):
         if ones and others and not any(same_name(one, other) for one in ones for other in others):
             yield different(f"name: {ones[0].capitalize()} is not {others[0].capitalize()}")
-    days, other_days = _days(first), _days(second)
-    if any(days[pair] != other_days[pair] for pair in days.keys() & other_days.keys()):
-        yield different("one names the first and the last day, the other these two")
+    spans, other_spans = _spans(first), _spans(second)
+    if any(spans[pair] != other_spans[pair] for pair in spans.keys() & other_spans.keys()):
+        yield different("one names the first and the last day or time, the other these two")
     if first.pictures == second.pictures:
         return
     moods = [{mood(picture) for picture in text.pictures} - {""} for text in (first, second)]

@@ -75,6 +75,9 @@ class Passages:
         yield from self._facts()
         yield from self._names()
         first, second = self.sentences
+        sorts = [{atom.sort for atom in side.content} for side in self.sentences]
+        if not self.pairs and {AtomKind.NAME} in sorts:
+            yield unclear(f"only one says: {max(first.text, second.text, key=len)}")
         if self.is_told_elsewhere:
             return
         yield from self._more()
@@ -141,9 +144,8 @@ class Passages:
             for atom in atoms
             if not self._is_idle(atom, side)
         ]
-        if not (gone and new) and {"to", "be"} <= {
-            atom.key for atom in gone + new
-        }:  # delivered, to be delivered
+        # Delivered is not to be delivered.
+        if not (gone and new) and {"to", "be"} <= {atom.key for atom in gone + new}:
             more = gone + new
         if more:
             yield unclear(f"only one says: {' '.join(atom.shown for atom in more)}")

@@ -14,7 +14,7 @@ from rig.plugins.text.judge.around import NOWHERE, Elsewhere, around
 from rig.plugins.text.judge.findings import Finding, unclear
 from rig.plugins.text.judge.guard import Passages
 from rig.plugins.text.judge.least import least_differences
-from rig.plugins.text.judge.passages import passages, sentences_of, unshared
+from rig.plugins.text.judge.passages import MAX_SENTENCES, passages, sentences_of, unshared
 from rig.plugins.text.reading.characters import readable
 from rig.plugins.text.reading.clauses import read_parts
 from rig.plugins.text.reading.languages import equal
@@ -23,8 +23,6 @@ from rig.plugins.text.reading.words import is_foreign, opened
 from rig.scoring.similarity import Meaning, TextJudgement
 from rig.world.spec import Text
 
-MAX_SENTENCES = 160
-"""The most sentences that only one text has. With more, the texts are too different to be compared."""
 MAX_TEXT = 1_000_000
 LONG = 25
 """The most words of a text that is as alike as its least passage; longer ones count as much as a whole."""
@@ -112,9 +110,8 @@ def _read(reader: Reader, comparison: Passages) -> float | None:
     for m, n in comparison.pairs.items():
         one, other = first.content[m], second.content[n]
         if one.fact is not None and one.shown != other.shown:
-            written = r"\s*".join(map(re.escape, other.shown.split()))
-            shown = one.shown.replace("\\", r"\\")
-            text = re.sub(rf"(?<!\w){written}(?!\w)", shown, text, count=1, flags=re.I)
+            written = r"(?<!\w)" + r"\s*".join(map(re.escape, other.shown.split())) + r"(?!\w)"
+            text = re.sub(written, one.shown.replace("\\", r"\\"), text, count=1, flags=re.I)
     if text != second.text and value is not None:
         value = max(value, reader(first.text, text) or 0.0)
     return value

@@ -10,13 +10,11 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, product, takewhile
 
 from rig.plugins.text.judge.findings import Finding, unclear
-from rig.plugins.text.judge.passages import same_name, same_word, token
+from rig.plugins.text.judge.passages import MAX_SENTENCES, same_name, same_word, token
 from rig.plugins.text.reading.clauses import Atom, canonical, closed_class, is_past, read_text, sentences
 from rig.plugins.text.reading.lexicon import folded, is_common
 from rig.world.spec import Text
 
-MAX_SENTENCES = 160
-"""The most sentences that only one text has. With more, the texts are too different to be compared."""
 IDLE = frozenset(("article", "copula", "courtesy", "degree", "thing", "helper", "person", "place"))
 """The families of small words that may be left out, or that are compared with their whole sentence."""
 LONGEST = 5
@@ -47,7 +45,8 @@ def least_differences(kind: Text, first: str, second: str) -> Iterator[Finding]:
         ones, others = (sentence[start : len(sentence) - end] for sentence in pair)
         reason = _difference(kind, ones, others)
         if ones and sorted(words[0]) == sorted(words[1]):
-            asks = [sentence in asked or _asks(sentence) for sentence in pair]
+            clauses = [read_text(" ".join(sentence)).clauses for sentence in pair]
+            asks = [one in asked or any(c.asks for c in own) for one, own in zip(pair, clauses, strict=True)]
             if asks[0] != asks[1]:
                 reason = "only one asks"
             elif pair[0] != pair[1]:
@@ -76,7 +75,7 @@ def _exchanged(first: Sequence[str], second: Sequence[str]) -> str:
     """
     small, rest = (
         [
-            [word for word in side if (_family(word) in ("person", "thing")) is wanted]
+            [word for word in side if (closed_class().get(word, ("",))[0] in ("person", "thing")) is wanted]
             for side in (first, second)
         ]
         for wanted in (True, False)
@@ -84,19 +83,11 @@ def _exchanged(first: Sequence[str], second: Sequence[str]) -> str:
     return f"{' '.join(small[0])} have changed places" if small[0] != small[1] and rest[0] == rest[1] else ""
 
 
-def _family(word: str) -> str:
-    return closed_class().get(word, ("", ""))[0]
-
-
 def _is_one_but_for_facts(first: str, second: str) -> bool:
     """Return whether only the form of facts differs: every other day, every second day."""
     ones, others = read_text(first), read_text(second)
     written = [[fact.shown for fact in text.facts] for text in (ones, others)]
     return written[0] != written[1] and list(map(token, ones.atoms)) == list(map(token, others.atoms))
-
-
-def _asks(sentence: Sequence[str]) -> bool:
-    return any(clause.asks for clause in read_text(" ".join(sentence)).clauses)
 
 
 def _shared(one: list[str], other: list[str]) -> int:

@@ -4,15 +4,21 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import dropwhile, pairwise, takewhile
 from typing import NamedTuple
 
 from rig.plugins.text.reading.clauses import Atom, AtomKind, ReadText
-from rig.plugins.text.reading.lexicon import given_names, roots, synonymous
+from rig.plugins.text.reading.facts import TIMES, Sort
+from rig.plugins.text.reading.lexicon import given_names, roots, synonymous, vocabulary
 from rig.plugins.text.reading.typos import distance
 from rig.plugins.text.reading.words import Word
 
+AT = vocabulary("at on")
+"""What may stand before a time or not."""
 POSITION = 0.05
 """How much standing at the same place counts, compared with the words that sentences share."""
+MAX_SENTENCES = 160
+"""The most sentences that only one text has. With more, the texts are too different to be compared."""
 NEAR_NAMES = 2
 """Names that differ by at most this many letters are different: Jon is not John."""
 BORDER = Atom("|", AtomKind.CLOSED, "|", Word("|", "|"), family="link")
@@ -34,8 +40,18 @@ class Sentence:
 
     @cached_property
     def key(self) -> tuple[object, ...]:
-        """What two sentences have in common that are the same but for articles and the form of facts."""
-        return self.asks, *(token(atom) for atom in self.atoms if atom.key != "a")
+        """What two sentences have in common that are the same but for articles, the form of facts, and the
+        place of the times at their start or end.
+        """
+        every = (*(atom for atom in self.atoms if atom.key != "a"), BORDER)
+        atoms = [atom for atom, after in pairwise(every) if atom.key not in AT or not _time(after)]
+        lead = [] if "to" in {atom.key for atom in atoms} else list(takewhile(_time, atoms))
+        if lead and not _time(atoms[-1]):
+            atoms = [*dropwhile(lambda atom: atom is BORDER, atoms[len(lead) :]), *lead]
+        times = list(takewhile(_time, reversed(atoms)))
+        sorts = set(map(_time, times))
+        when = {token(atom) for atom in times if not (Sort.CLOCK in sorts and _time(atom) is Sort.PART)}
+        return self.asks, frozenset(when), *map(token, atoms[: len(atoms) - len(times)])
 
     def __add__(self, other: "Sentence") -> "Sentence":
         return Sentence(f"{self.text} {other.text}", self.atoms + other.atoms, self.asks or other.asks)
@@ -46,6 +62,11 @@ class Passage(NamedTuple):
 
     first: Sentence | None
     second: Sentence | None
+
+
+def _time(atom: Atom) -> Sort | None:
+    """Return which sort of time an atom states; None if it states none."""
+    return atom.fact.sort if atom.fact is not None and atom.fact.sort in TIMES else None
 
 
 def token(atom: Atom) -> object:
@@ -79,7 +100,7 @@ def unshared(first: Sequence[Sentence], second: Sequence[Sentence]) -> tuple[lis
 
 def passages(first: Sequence[Sentence], second: Sequence[Sentence]) -> list[Passage]:
     """Return the sentences that belong together. Each is in exactly one passage. What is like nothing in the
-    other text makes one passage if both texts have such sentences.
+    other text makes one passage if both texts have as many such sentences.
     """
     groups = _assigned(first, second)
     texts = (first, second)
@@ -93,7 +114,7 @@ def passages(first: Sequence[Sentence], second: Sequence[Sentence]) -> list[Pass
         [n for n in range(len(text)) if not any(n in group[side] for group in groups)]
         for side, text in enumerate(texts)
     ]
-    if all(lone):
+    if lone[0] and len(lone[0]) == len(lone[1]):
         groups.append(lone)
     else:
         groups += [[[n], []] for n in lone[0]] + [[[], [n]] for n in lone[1]]

@@ -101,7 +101,7 @@ SHARES = {"half": 0.5, "quarter": 0.25, "third": 1 / 3}
 
 
 @dataclass(frozen=True, slots=True)
-class _Term:
+class Term:
     """A number of one unit, and the index after it. `bare` means a unit without a number."""
 
     counted: str
@@ -113,23 +113,28 @@ class _Term:
 
 def duration(scan: Scan, at: int) -> Fact | None:
     """Return the duration that begins at an index; None if there is none."""
-    first = _term(scan, at)
+    first = lasting(scan, at)
     if first is None:
         return None
     unit = scan.text(first.end - 1).removesuffix("s")
     last = first
     if _is_and_a_half(scan, first.end):
-        last = _Term(first.counted, first.amount + first.size / 2, first.size, first.end + 3)
+        last = Term(first.counted, first.amount + first.size / 2, first.size, first.end + 3)
     total, end = {first.counted: last.amount}, last.end
     while last.size > 1 and (more := _further(scan, end, last)):
         total[more.counted] = total.get(more.counted, 0.0) + more.amount
         last, end = more, more.end
+    if scan.text(end) == "ago":
+        days = {-n / DAY if counted == "seconds" else (counted, -n) for counted, n in total.items()}
+        return Fact(Sort.RELATIVE, frozenset(days), scan.take(at, end + 1))
     if first.bare and end == first.end and not (unit in ALWAYS or scan.text(at - 1) in LASTING):
         return None
-    return Fact(Sort.DURATION, frozenset({tuple(sorted(total.items()))}), scan.take(at, end))
+    to_come = ("days", total["seconds"] / DAY) if scan.text(at - 1) == "in" and unit == "day" else None
+    return Fact(Sort.DURATION, frozenset({tuple(sorted(total.items()))}), scan.take(at, end), to_come)
 
 
-def _term(scan: Scan, at: int) -> _Term | None:
+def lasting(scan: Scan, at: int) -> Term | None:
+    """Return the number of one unit of time that begins at an index; None if there is none."""
     term = _amount(scan, at)
     if term is None:
         return None
@@ -138,7 +143,7 @@ def _term(scan: Scan, at: int) -> _Term | None:
     if unit not in LASTING_UNITS or not scan.free(end) or (unit == "h" and not scan.joined(end)):
         return None
     counted, size = LASTING_UNITS[unit]
-    return _Term(counted, round(amount * size, 3), size, end + 1, bare)
+    return Term(counted, round(amount * size, 3), size, end + 1, bare)
 
 
 def _amount(scan: Scan, at: int) -> tuple[float, int, bool] | None:
@@ -171,9 +176,9 @@ def _is_and_a_half(scan: Scan, at: int) -> bool:
     return [scan.text(at + n) for n in range(3)] == ["and", "a", "half"]
 
 
-def _further(scan: Scan, at: int, before: _Term) -> _Term | None:
+def _further(scan: Scan, at: int, before: Term) -> Term | None:
     """Return what is added in a smaller unit: 1 hour and 30 minutes."""
-    term = _term(scan, at + (scan.text(at) == "and"))
+    term = lasting(scan, at + (scan.text(at) == "and"))
     if term is None or term.bare or (term.counted == before.counted and term.size >= before.size):
         return None
     return term

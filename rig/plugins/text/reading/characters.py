@@ -15,11 +15,6 @@ LOOK_ALIKES = str.maketrans(
 _WORD = re.compile(r"[^\W\d_]+")
 _FOREIGN = re.compile(r"[Ͱ-ӿԀ-ԯ]")
 _FRACTION = re.compile(r"(?:(\d{1,9}) ?)?([¼-¾⅐-⅞])")
-_FACES = (
-    (re.compile(r"(?<!\w)[:;=]-?[)D](?!\w)"), "\N{SLIGHTLY SMILING FACE}"),
-    (re.compile(r"(?<!\w)[:=]-?\((?!\w)"), "\N{SLIGHTLY FROWNING FACE}"),
-    (re.compile(r"<3(?!\d)"), "\N{HEAVY BLACK HEART}"),
-)
 _SIGNS = str.maketrans(
     {
         "’": "'",
@@ -74,7 +69,7 @@ def _alone(match: re.Match[str]) -> bool:
 
 def emoji(text: str) -> tuple[str, tuple[str, ...]]:
     """Return the text without its pictures, and the names of the pictures in order."""
-    for pattern, face in _FACES:
+    for pattern, face in _patterns("faces"):
         text = pattern.sub(face, text)
     if text.isascii():
         return text, ()
@@ -92,8 +87,6 @@ def mood(picture: str) -> str:
 _SPACED = re.compile(r"(?<![\w.,])(?:\d(?: \d){2,}|(?<!\d )[1-9]\d{0,2}(?: \d{3})+)(?![\w,])")
 """A number with spaces between its digits, or between thousands."""
 _SAINT = re.compile(r"\bst\.? (?=[A-Z])", re.I)
-_DIRECTION = re.compile(r"(?<=\d )([NSEW])\.?(?= )|^([NSEW])\.?(?= \d)")
-_DIRECTIONS = {"N": "north", "S": "south", "E": "east", "W": "west"}
 
 
 def repaired(text: str) -> str:
@@ -101,7 +94,6 @@ def repaired(text: str) -> str:
     for pattern, replacement in _patterns("repairs"):
         text = pattern.sub(replacement, text)
     text = _SPACED.sub(lambda match: match.group().replace(" ", ""), text)
-    text = _DIRECTION.sub(lambda match: _DIRECTIONS[match.group()[0]], text)
     return _SAINT.sub(_sainted, text)
 
 

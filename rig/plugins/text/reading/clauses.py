@@ -97,11 +97,6 @@ class Clause:
             return self.atoms
         return (Atom(self.link, AtomKind.CLOSED, self.link, Word(self.link, self.link)), *self.atoms)
 
-    @property
-    def shown(self) -> str:
-        """The clause's words as they were read."""
-        return " ".join(filter(None, (self.link, *(atom.shown for atom in self.atoms))))
-
 
 @dataclass(frozen=True, slots=True)
 class ReadText:

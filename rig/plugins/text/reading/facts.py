@@ -89,8 +89,8 @@ IMPLIED = frozenset({Sort.PART, Sort.WHICH, Sort.YEAR})
 class Fact:
     """A fact. `values` are all that it can mean ("3:00" is 3 in the morning or in the afternoon); two facts
     agree if they can mean the same. `bare` is the plain number it is written with, if it may be no more than
-    that; `of` is what is numbered: the floor in "3rd floor". A day has the `dates` that it can be, as month
-    and day: two for 5/6, of which only one can be meant.
+    that, or the days from now; `of` is what is numbered: the floor in "3rd floor". A day has the `dates` that
+    it can be, as month and day: two for 5/6, of which only one can be meant.
     """
 
     sort: Sort

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from rig.plugins.text.reading.amounts import DAY, LASTING_UNITS, ORDINAL_ENDINGS, ORDINALS, small
+from rig.plugins.text.reading.amounts import DAY, LASTING_UNITS, ORDINAL_ENDINGS, ORDINALS, lasting, small
 from rig.plugins.text.reading.facts import Fact, Scan, Sort
 from rig.plugins.text.reading.lexicon import in_order, listed, sized, table, vocabulary
 
@@ -13,6 +13,7 @@ MONTHS = in_order("january february march april may june july august september o
 SHORT = {"jan": "january", "sat": "saturday", "sun": "sunday", "mar": "march"}
 AMBIGUOUS = vocabulary("may march sat sun mar august jan")
 RELATIVE = {"today": 0, "tonight": 0, "tomorrow": 1, "yesterday": -1}
+TWO_DAYS = ("day after tomorrow", "day before yesterday")
 PARTS = {word: part for part, words in table("parts").items() for word in words.split()}
 HOURS = {
     "morning": ((0, 12),),
@@ -182,12 +183,10 @@ def _relative(scan: Scan, at: int) -> Iterator[Fact]:
     """Read a day or time relative to now, or a frequency: tomorrow, in the morning, next week, weekly."""
     text = scan.text(at)
     if text in RELATIVE:
-        offset = RELATIVE[text]
-        if (scan.text(at - 2), scan.text(at - 1), text) == ("day", "after", "tomorrow"):
-            offset = 2
-        if (scan.text(at - 2), scan.text(at - 1), text) == ("day", "before", "yesterday"):
-            offset = -2
-        yield Fact(Sort.RELATIVE, frozenset({offset}), scan.take(at, at + 1))
+        is_two = " ".join(map(scan.text, range(at - 2, at + 1))) in TWO_DAYS
+        offset = RELATIVE[text] * (1 + is_two)
+        span = scan.take(at - 2 * is_two, at + 1)
+        yield Fact(Sort.RELATIVE, frozenset({offset}), span, ("days", offset))
     if text in PARTS:
         if scan.text(at - 1) == "this":  # this evening is tonight
             yield Fact(Sort.RELATIVE, frozenset({0}), scan.take(at - 1, at + 1))
@@ -199,9 +198,11 @@ def _relative(scan: Scan, at: int) -> Iterator[Fact]:
     unit = text.removesuffix("s")
     if unit in UNITS:
         is_of_weekdays = text == "weekday" and scan.text(at + 1).removesuffix("s") in PARTS
-        is_during = unit == "week" and scan.text(at - 2) == "during"
-        if unit == "weekend" or text == "weekdays" or is_of_weekdays or is_during:
-            yield Fact(Sort.RELATIVE, frozenset({unit}), scan.take(at, at + 1))
+        if unit == "weekend" or text == "weekdays" or is_of_weekdays:
+            which = WHICH.get(scan.text(at - 1), ())
+            is_each = text.endswith("s") or "every" in which
+            meant = {f"{unit}s"} if is_each else {unit} if which else {unit, f"{unit}s"}
+            yield Fact(Sort.RELATIVE, frozenset(meant), scan.take(at, at + 1))
         yield from _which(scan, at, unit)
 
 
@@ -226,8 +227,9 @@ def _rate(scan: Scan, at: int) -> Iterator[Fact]:
     if scan.text(end) not in EACH and not (end > at and scan.text(end) in TIMES_A):
         return
     following = scan.text(end + 1)
-    if following == "half" and scan.text(end + 2) in PERIODS:
-        yield _often(scan, at, end + 3, 2 * times, 1, scan.text(end + 2))
+    term = lasting(scan, end + 1)
+    if term is not None and not term.bare:
+        yield _often(scan, at, term.end, times, term.amount / term.size, scan.text(term.end - 1))
         return
     between = 2 if following == "other" else ORDINALS.get(following, small(following))
     unit_at = end + 1 + (between is not None)
@@ -238,8 +240,8 @@ def _rate(scan: Scan, at: int) -> Iterator[Fact]:
         yield _often(scan, at, unit_at + 1, times, between or 1, unit)
 
 
-def _often(scan: Scan, start: int, end: int, times: float, number: int, unit: str) -> Fact:
-    counted, size = PERIODS[unit]
+def _often(scan: Scan, start: int, end: int, times: float, number: float, unit: str) -> Fact:
+    counted, size = PERIODS[unit.removesuffix("s")]
     rate = times / (number * size) * (DAY if counted == "seconds" else 1)
     return Fact(Sort.RATE, frozenset({(counted, round(rate, 6))}), scan.take(start, end))
 
@@ -263,8 +265,6 @@ INTRODUCING = vocabulary("at by around from until before after between till sinc
 """After these, a bare number may be a time of day."""
 POINTS = vocabulary("at by until till around about it's is")
 """After these comes a point in time, not a span."""
-FOREIGN_AT = vocabulary("a um vers des las ore alle")
-"""Before "10h", these say "at" in other languages."""
 FOLLOWING = NOUNLESS | PARTS.keys() | RELATIVE.keys() | WHICH.keys() | {*WEEKDAYS, "sharp", "the"}
 OCLOCK = frozenset(("oclock", "o'clock"))
 TO, PAST = frozenset(("to", "till", "before")), frozenset(("past", "after"))
@@ -360,8 +360,6 @@ def _hour(scan: Scan, at: int, introduced: bool) -> _Clock | None:
         introduced, end = True, end + 1
         if scan.joined(end) and (value := scan.number(end)) is not None:
             minute, end = value, end + 1
-        if scan.text(at - 1) in FOREIGN_AT:
-            return _of_day(scan, hour, minute, end)
     elif introduced and not scan.text(end).isdecimal() and small(scan.text(end)) in (15, 20, 30, 40, 45, 50):
         minute, end = small(scan.text(end)) or 0, end + 1
     if scan.text(end) in OCLOCK:
@@ -398,7 +396,7 @@ def in_part(facts: Iterable[Fact]) -> list[Fact]:
     facts = list(facts)
     named = [fact for fact in facts if fact.sort is Sort.PART]
     parts = {value for fact in named for value in fact.values}
-    if len(parts) != 1:
+    if len(parts) != 1 and parts != LATE:
         return facts
     late = parts != {"morning"}
     for place, fact in enumerate(facts):

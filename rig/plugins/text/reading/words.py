@@ -179,8 +179,7 @@ def words_of(text: str) -> tuple[Word, ...]:
 
 
 FUNCTION_WORDS = listed("foreign")
-TELLING = listed("telling")
-"""Words other than small ones that show the language, numbers among them."""
+"""Small words of other languages, and numbers."""
 ENGLISH = listed("english")
 _WORD = re.compile(r"[^\W\d_]+")
 _ELIDED = re.compile(r"\b(?:l|d|j|n|qu|c|s)'(?=[aeiouyhéèêà])", re.I)
@@ -191,17 +190,13 @@ def is_foreign(text: str, *, is_name: bool = False) -> bool:
     small words. Those of names count for nothing: Los Angeles.
     """
     words = _WORD.findall(unicodedata.normalize("NFC", _ELIDED.sub("le ", text)))
-    if sum(map(_is_of_other_script, words)) * 2 > len(words):
+    if sum(not unicodedata.name(word[0], "").startswith("LATIN") for word in words) * 2 > len(words):
         return True
     bases = [folded(word) for word in words]
-    native = sum(base in FUNCTION_WORDS or base in TELLING for base in bases) * (not is_name)
-    accented = sum(not word.isascii() for word in words)
-    english = sum(base in ENGLISH or (base not in FUNCTION_WORDS and is_common(base)) for base in bases)
-    return max(native, accented) > english
-
-
-def _is_of_other_script(word: str) -> bool:
-    return not unicodedata.name(word[0], "").startswith("LATIN")
+    native = frozenset() if is_name else FUNCTION_WORDS
+    foreign = sum(not word.isascii() or base in native for word, base in zip(words, bases, strict=True))
+    longer = [base for base in bases if len(base) > 1 and base not in FUNCTION_WORDS]
+    return foreign > sum(base in ENGLISH or is_common(base) for base in longer) + bases.count("i")
 
 
 POLITE = listed("polite")
