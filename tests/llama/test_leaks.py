@@ -98,6 +98,27 @@ def test_a_call_in_another_form_is_seen_and_its_form_named(text: str, form: str)
     assert leak.form == form
 
 
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ('{"name": "list_files"}', "bare JSON"),
+        ('```json\n{"name": "list_files"}\n```', "fenced JSON"),
+        ('<tool_call>\n{"name": "list_files"}\n</tool_call>', "<tool_call>"),
+        ('{"tool": "list_files"}', "bare JSON"),
+        ('{"list_files": {}}', "bare JSON"),
+    ],
+)
+def test_a_tool_without_parameters_is_called_by_its_name_alone(text: str, form: str) -> None:
+    leak = leaked(text, SCHEMAS)
+    assert leak is not None
+    assert (leak.calls, leak.form) == ((Call("list_files", {}),), form)
+
+
+@pytest.mark.parametrize("text", ['{"name": "get_weather"}', '{"get_weather": {}}', '{"name": "Ada"}'])
+def test_a_name_alone_is_no_call_of_a_tool_with_parameters(text: str) -> None:
+    assert leaked(text, SCHEMAS) is None
+
+
 def test_several_calls_are_all_read_in_their_order() -> None:
     other = '{"name": "list_files", "arguments": {}}'
     for text in (f"{CALL}\n{other}", f"[{CALL}, {other}]", f"```json\n{CALL}\n```\n```json\n{other}\n```"):

@@ -167,15 +167,23 @@ def _call_of(value: JsonObject, schemas: Mapping[str, JsonObject]) -> Call | Non
 
 
 def _named_by_key(value: JsonObject, schemas: Mapping[str, JsonObject]) -> Call | None:
-    """Return a call as `{"NAME": {…}}` or with its arguments beside its name, if the tool accepts these."""
+    """Return a call as `{"NAME": {…}}` or with its arguments beside its name, if the tool accepts these.
+
+    A tool that takes none is called by `{"name": "NAME"}`.
+    """
     match list(value.items()):
         case [(key, dict(inner))] if name := known(key, schemas):
-            return Call(name, inner) if inner and fits(inner, schemas[name]) else None
+            return Call(name, inner) if _accepts(inner, schemas[name]) else None
     for key in ("name", "tool", "function", "tool_name", "action"):
         if name := known(value.get(key), schemas):
             rest = {other: inner for other, inner in value.items() if other != key and other != "type"}
-            return Call(name, rest) if rest and fits(rest, schemas[name]) else None
+            return Call(name, rest) if _accepts(rest, schemas[name]) else None
     return None
+
+
+def _accepts(arguments: JsonObject, schema: JsonObject) -> bool:
+    """Return whether a tool accepts arguments; no arguments are a call of a tool that has no parameters."""
+    return fits(arguments, schema) and bool(arguments or not schema.get("properties"))
 
 
 def known(name: Any, schemas: Mapping[str, JsonObject]) -> str:
