@@ -36,7 +36,6 @@ class NativeFormat(AnswerFormat):
 
     name: ClassVar[str] = "native"
     version: ClassVar[str] = "1"
-    salvage_rules: ClassVar[str] = "2"
 
     def __init__(
         self,
