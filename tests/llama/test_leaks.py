@@ -106,6 +106,9 @@ def test_a_call_in_another_form_is_seen_and_its_form_named(text: str, form: str)
         ('<tool_call>\n{"name": "list_files"}\n</tool_call>', "<tool_call>"),
         ('{"tool": "list_files"}', "bare JSON"),
         ('{"list_files": {}}', "bare JSON"),
+        ('{"name": "list_files", "arguments": null}', "bare JSON"),
+        ('{"name": "list_files", "arguments": ""}', "bare JSON"),
+        ('{"name": "list_files", "parameters": []}', "bare JSON"),
     ],
 )
 def test_a_tool_without_parameters_is_called_by_its_name_alone(text: str, form: str) -> None:
@@ -202,6 +205,8 @@ def test_words_code_and_other_json_are_no_calls(text: str) -> None:
         ("[TOOL_CALLS]get", "[TOOL_CALLS]"),
         ('```json\n{"name": "get_wether", "arguments": {}}\n```', "JSON that names no tool"),
         ('{{"name": "get_wether", "arguments": {"n": 1}}}', "JSON that names no tool"),
+        ('{"name": "get_weather", "arguments": null}', "JSON whose arguments are no object"),
+        ('{"name": "get_weather", "arguments": "Oslo"}', "JSON whose arguments are no object"),
         ('{"name": "get_weather", "arguments": {"city": "Os', "JSON"),
         ("The weather is fine.", ""),
         ('{"city": "Oslo", "temperature": 21}', ""),

@@ -16,7 +16,7 @@ from rig.core.models import BROKEN, LEAKED
 from rig.plugins.llama.formats.base import CallChecker, Reading
 from rig.plugins.llama.formats.envelopes import call_in
 from rig.plugins.llama.formats.json_text import JsonError, read_json_at
-from rig.plugins.llama.formats.places import FENCE, MARK, Spot, is_sketch, spots
+from rig.plugins.llama.formats.places import FENCE, MARK, Spot, is_sketch, known, spots
 from rig.plugins.llama.formats.salvage import LONGEST, check_unicode, without_thoughts
 from rig.plugins.llama.formats.wording import announces, tells
 
@@ -223,8 +223,12 @@ def broken(text: str, schemas: Mapping[str, JsonObject]) -> str:
     except JsonError:
         names = any(f'"{name}"' in text for name in schemas)
         return "JSON" if names or _TWO_KEYS.search(text[:LONGEST]) else ""
-    is_call = isinstance(value, dict) and call_in(value) is not None
-    return "JSON that names no tool" if is_call else ""
+    written = call_in(value) if isinstance(value, dict) else None
+    if written is None:
+        return ""
+    if not known(written.name, schemas):
+        return "JSON that names no tool"
+    return "JSON" if isinstance(written.arguments, dict) else "JSON whose arguments are no object"
 
 
 def _words(text: str) -> str:
