@@ -64,9 +64,6 @@ from rig.plugins.solutions.judgements import (
 )
 from rig.plugins.solutions.rules import Ties, Unsolvable, Unsure, VoteRules
 
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
-
 ANSWERS: tuple[AnswerStatus, ...] = get_args(AnswerStatus)
 TASKS: tuple[TaskStatus, ...] = get_args(TaskStatus)
 VOTES = st.lists(st.builds(Vote, st.sampled_from(ANSWERS), st.sampled_from(TASKS)), min_size=1, max_size=7)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rig.core.calls import Call, CallPlace, Difference, ExecutedCall, Json, Outcome
@@ -19,9 +19,6 @@ from rig.scoring import Answer, Answers, Exact, add_answers, read_answers
 from rig.scoring.similarity import Meaning, NamedMeasure, TextJudgement, load
 from rig.world.rules import Rule, TrueCall
 from rig.world.spec import Equality, Text
-
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
 
 JSON: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.floats(allow_nan=False) | st.text(max_size=80),

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any, get_args
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tool_answers import finish, raw, solution
 
@@ -32,9 +32,6 @@ from rig.plugins.solutions.solution import (
     keyword_pass,
     tool_node,
 )
-
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
 
 TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
 CALLS = st.builds(tool_node, st.sampled_from(["clock", "map", "clock_of"]), TEXTS, TEXTS)

@@ -11,9 +11,6 @@ from hypothesis import strategies as st
 from rig.core.errors import RigError
 from rig.plugins.tooleval.search import DEPTH, Code, Expand, Found, Made, Rank, SearchNode, Strategy, search
 
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
-
 CALLS: tuple[Code, ...] = ("ok", "unknown", "bad_finish", "answer", "give_up", "error")
 WORDS = st.sampled_from(["", "hm"])
 MADE = st.one_of(

@@ -22,9 +22,6 @@ from rig.world.spec import Match, Tool, ToolError
 from rig.world.toolbox import Simulator, Toolbox
 from rig.world.world import Elements, Tables, World, hexadecimal
 
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
-
 NOW = datetime(2024, 5, 4, 12, 0)  # noqa: DTZ001 - mock worlds have no zones
 JSON: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.floats(allow_nan=False) | st.text(max_size=8),

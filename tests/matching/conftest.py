@@ -8,7 +8,6 @@ from types import SimpleNamespace
 
 import pytest
 from counted import measured
-from hypothesis import settings
 
 from rig.core.calls import Call, ExecutedCall, Verdict
 from rig.plugins.matching.matching import Grader, Mode
@@ -21,10 +20,6 @@ from rig.plugins.tooltalk_tools.world import ToolTalkWorld
 from rig.scoring import Exact
 from rig.world.toolbox import Simulator
 from rig.world.world import Snapshot
-
-# How long an example takes says more about the machine than about the code.
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
 
 Predictions = Mapping[int, Sequence[Call]]
 
