@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from rig.core.errors import RigError
 from rig.core.models import StepKey
 from rig.plugins.llama.core.assessment import Assessment, Choice
-from rig.plugins.screen.results import KINDS, ArmScreen, Screen, ScreenedStep, TurnKey, by_turn
+from rig.plugins.screen.divergence import TokenDivergence
+from rig.plugins.screen.results import KINDS, ArmScreen, Screen, ScreenedStep, ScreenedToken, TurnKey, by_turn
 from rig.plugins.screen.screening import knowing
 from rig.plugins.screen.verb import screen_text
 
@@ -73,15 +74,26 @@ def test_a_turn_counts_only_as_a_whole() -> None:
     assert list(by_turn(arm())) == []
 
 
+def test_an_interval_of_divergences_ends_at_zero() -> None:
+    """Student's interval of two conversations that differ much would go on below."""
+    tokens = [TokenDivergence(1.0, 1.0, kld, True) for kld in (0.01, 0.9)]
+    steps = [
+        step(str(n), 1, 0, choice(), tokens=(ScreenedToken("value", each),)) for n, each in enumerate(tokens)
+    ]
+    figures = arm(*steps).divergence()
+    assert figures is not None
+    assert figures.kld_interval is not None
+    assert figures.kld_interval.low == 0
+    assert figures.kld_interval.value == pytest.approx(0.455)
+
+
 def test_a_model_that_begins_few_calls_in_its_form_is_named() -> None:
     """Such a model may write its calls in another form, which screening does not ask for."""
     leaking = arm(step("a", 1, 0, choice(-5, 3, "answer")), name="leaking")
     calling = arm(step("a", 1, 0, choice(-1, 0, "answer")), name="calling")
-    told = [
-        line for line in screen_text(Screen((leaking, calling), ("a",), {})).split("\n") if "own form" in line
-    ]
-    assert len(told) == 1
-    assert told[0].startswith("leaking: begins a call in its own form in 0.0% of true calls")
+    lines = screen_text(Screen((leaking, calling), ("a",), {})).split("\n")
+    [note] = [line for line in lines if "own form" in line]
+    assert note.startswith("calls begin in the model's own form in 0.0% of true calls or less (leaking);")
 
 
 def test_a_screen_says_everything_by_name_and_steps_if_asked() -> None:

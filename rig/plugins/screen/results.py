@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import zip_longest
 from typing import Literal, NamedTuple, get_args
 
@@ -187,6 +187,9 @@ class ArmScreen:
             if decides in (None, token.decides)
         ]
         interval = _clustered((conversation, divergence.kld) for conversation, divergence in tokens)
+        if interval is not None and interval.low is not None:
+            # No divergence is below 0, though Student's interval of few conversations goes on there.
+            interval = replace(interval, low=max(interval.low, 0.0))
         return figures([divergence for _, divergence in tokens], interval)
 
     def as_json(self, base: "ArmScreen") -> JsonObject:

@@ -285,11 +285,13 @@ def screen_text(screen: Screen, validity: Sequence[Validity] = (), width: int | 
             f"{arm.name}: {remark}" for remark in (*arm.remarks, *filter(None, [made_from(arm.fingerprint)]))
         ]
         lines += [f"{arm.name} failed: {arm.failure}"] if arm.failure else []
-        if (begun := arm.decides_to_call) is not None and begun < _FEW_BEGUN:
-            lines.append(
-                f"{arm.name}: begins a call in its own form in {percent(begun)} of true calls; calls that it"
-                " would write in another form are not seen here: play it, or see `rig doctor`"
-            )
+    begun = {arm.name: arm.decides_to_call for arm in screen.arms}
+    few = {name: share for name, share in begun.items() if share is not None and share < _FEW_BEGUN}
+    if few:
+        lines.append(
+            f"calls begin in the model's own form in {percent(max(few.values()))} of true calls or less"
+            f" ({', '.join(few)}); calls in another form are not seen here: see `rig doctor`, or play them"
+        )
     if validity:
         lines.append(
             "\nhow well that predicts the stored run, turn by turn (AUC: 50% is chance, 100% is perfect)"
