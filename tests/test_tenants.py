@@ -442,6 +442,7 @@ def test_a_plugin_of_80_lines_has_a_verb_options_a_strategy_and_a_note(call: Cal
     assert "--patience takes a whole number from 1 on, not 0" in wrong
 
 
+@pytest.mark.slow
 def test_options_of_a_plugin_are_in_the_settings_file_and_in_the_api(call: Call, tmp_path: Path) -> None:
     config = tmp_path / "own.toml"
     config.write_text(

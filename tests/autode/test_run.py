@@ -88,6 +88,7 @@ def test_arms_are_compared_over_dialogues(rig: Rig) -> None:
     assert "slot F1" in rig("compare", run).out
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_to_the_same_dialogues(rig: Rig, tmp_path: Path) -> None:
     whole, killed = tmp_path / "whole.sqlite", tmp_path / "killed.sqlite"
     rig(*RUN, "--runs", whole)

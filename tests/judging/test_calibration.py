@@ -74,6 +74,7 @@ def test_a_judge_that_knows_is_better_than_chance(tmp_path: Path) -> None:
     assert measured.upstream.agreement == pytest.approx(measured.accuracy.value or 0)
 
 
+@pytest.mark.slow
 def test_a_judge_of_places_is_at_chance_and_flips(tmp_path: Path) -> None:
     store = tmp_path / "runs.sqlite"
     judge = Stub(**STATUSES)

@@ -181,6 +181,7 @@ def test_the_settings_are_in_the_fingerprint_resolved(
     assert open_model(tiny_path(), sampling="greedy").fingerprint == open_model(tiny_path()).fingerprint
 
 
+@pytest.mark.slow
 def test_a_model_that_thinks_is_warned_of_when_it_is_run_greedily(tiny_path: Write) -> None:
     def notices(author: tuple[tuple[str, float], ...], **settings: Any) -> str:
         lines: list[str] = []

@@ -69,6 +69,7 @@ def test_what_sets_no_variable_is_refused(texts: tuple[str, ...], fault: str) ->
         arms_of(texts)
 
 
+@pytest.mark.slow
 def test_variables_are_found_with_defaults_and_the_values_that_matter() -> None:
     found = {variable.name: variable for variable in find_variables(ChatTemplate(SOURCE))}
     assert found.keys() == {"effort", "persona", "budget", "thinking", "depth", "keep_thoughts"}
@@ -91,6 +92,7 @@ def test_a_variable_that_matters_where_nothing_is_thought_is_found_and_a_macros_
     assert found == {"enable_thinking": (False,), "keep": (True,), "keep_thoughts": (True,)}
 
 
+@pytest.mark.slow
 def test_a_variable_that_is_set_holds_in_every_prompt_and_no_other_is_taken() -> None:
     plain = ChatTemplate(SOURCE)
     low = ChatTemplate(SOURCE, chosen={"effort": "low"})
@@ -144,6 +146,7 @@ def test_hostile_templates_are_read_within_limits(source: str) -> None:
         check_variables(ChatTemplate(source), {"x": "y"})
 
 
+@pytest.mark.slow
 def test_a_variable_makes_arms_whose_fingerprints_tell_them_apart(
     rig: Callable[..., Any], tmp_path: Path
 ) -> None:

@@ -86,6 +86,7 @@ def test_bytes_of_no_character_are_replaced(client: Start) -> None:
         ("chatter", {"lines": 2_000}, "floods"),
     ],
 )
+@pytest.mark.slow
 def test_a_server_that_gives_no_answer(client: Start, tool: str, arguments: Any, text: str) -> None:
     server = client(seconds=1.0)
     server.listing()

@@ -41,6 +41,7 @@ def odd(tmp_path: Path) -> Iterator[Odd]:
         *("batches", "text_ids", "float_ids", "null_error", "notifies", "answers_another"),
     ],
 )
+@pytest.mark.slow
 def test_what_is_odd_and_clear(odd: Odd, mode: str) -> None:
     client = odd(mode)
     assert [tool["name"] for tool in client.listing().tools] == ["answer"]

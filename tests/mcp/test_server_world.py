@@ -129,6 +129,7 @@ def test_a_killed_server_is_started_again(play: Play) -> None:
     assert does(simulator, "read", path="data/a.txt") == "before"
 
 
+@pytest.mark.slow
 def test_a_server_that_never_answers_ends(play: Play) -> None:
     simulator = play(seconds=0.5)
     simulator.execute(Call("echo", {"text": ""}))
@@ -228,6 +229,7 @@ def test_a_server_writes_to_its_own_files_alone(play: Play, tmp_path: Path) -> N
     assert not outside.exists()
 
 
+@pytest.mark.slow
 def test_nothing_is_left_of_a_server(play: Play) -> None:
     simulator = play()
     does(simulator, "child")

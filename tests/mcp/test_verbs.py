@@ -51,6 +51,7 @@ def run(rig: Rig, tmp_path: Path, *arguments: object) -> Any:
     return rig("run", *arguments, *asked, "--json")
 
 
+@pytest.mark.slow
 def test_from_a_command_to_a_run(rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "data").mkdir()
@@ -88,6 +89,7 @@ def test_from_a_command_to_a_run(rig: Rig, tmp_path: Path, monkeypatch: pytest.M
     assert again.json["arms"][0]["total"]["metrics"]["end_rate"] == 1
 
 
+@pytest.mark.slow
 def test_recorded_and_replayed(rig: Rig, box: Box, tmp_path: Path) -> None:
     folder = box(
         conversations={

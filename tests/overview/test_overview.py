@@ -186,6 +186,7 @@ def test_the_same_store_gives_the_same_bytes(store: Path) -> None:
     assert written(store) == written(store)
 
 
+@pytest.mark.slow
 def test_a_run_takes_little_room(tmp_path: Path) -> None:
     sizes = []
     for number in (10, 30):
@@ -195,6 +196,7 @@ def test_a_run_takes_little_room(tmp_path: Path) -> None:
     assert (sizes[1] - sizes[0]) / 20 <= BYTES_PER_RUN
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_is_packed_and_then_the_oldest_left_out(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
     many_runs.write(path, 8)

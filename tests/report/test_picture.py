@@ -65,6 +65,7 @@ def test_the_same_store_gives_the_same_bytes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("arms", [1, 12, MOST + 2])
+@pytest.mark.slow
 def test_all_of_it_is_inside(tmp_path: Path, arms: int) -> None:
     """By the widths of the font that texts are measured in; browsers' own fonts are no wider."""
     svg = as_svg(ladder(tmp_path / "runs.sqlite", arms))
@@ -138,6 +139,7 @@ def test_leaked_calls_have_the_rate_of_a_strict_server_beside_the_lenient_one(tm
     )
 
 
+@pytest.mark.slow
 def test_the_verb_writes_a_file_of_its_own_name_once(
     rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

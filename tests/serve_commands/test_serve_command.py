@@ -285,6 +285,7 @@ def test_servers_that_keep_leaked_calls_are_named(arm: Arm, monkeypatch: pytest.
     assert "leave such calls" not in " ".join(common_notes(served, ""))
 
 
+@pytest.mark.slow
 def test_a_run_stands_for_the_file_it_decides_for(rig: Rig, tmp_path: Path) -> None:
     """Of a large and a small file that are alike, the small one; `rig compare` names the command."""
     path = tmp_path / "runs.sqlite"

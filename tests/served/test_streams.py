@@ -409,6 +409,7 @@ def test_a_server_that_loads_its_model_is_not_unknown(serve: Serve, monkeypatch:
         load(server.url, ServedSettings(), said.append)
 
 
+@pytest.mark.slow
 def test_what_is_probed_is_said_and_takes_no_minutes(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rig.plugins.served.probes.PROBING_S", 0.5)
 

@@ -81,6 +81,7 @@ REFUSED = "no threshold keeps its false accepts at 5%, its false rejects at 10%"
     ],
     ids=["random", "always yes", "always no", "words", "nan", "17", "nothing", "1 GB", "broken"],
 )
+@pytest.mark.slow
 def test_others_are_refused_in_a_line(follows: Callable[[str, str], object], words: str) -> None:
     pairs = labelled_pairs()[:2] if "probability" in words else labelled_pairs()
     with pytest.raises(RigError, match=words) as refused:

@@ -258,6 +258,7 @@ def test_two_keys_make_a_ladder(home: Path, tiny: bytes, size: tuple[int, int]) 
     assert options(words)["models"] == ("m-Q8_0.gguf", "m-Q4_K_M.gguf")
 
 
+@pytest.mark.slow
 def test_keys_change_tools_patience_and_files(home: Path, tiny: bytes) -> None:
     put(home / "here/a-Q8_0.gguf", tiny)
     put(home / "here/b-Q8_0.gguf", tiny)
@@ -291,6 +292,7 @@ def test_an_empty_machine_says_what_to_do(home: Path) -> None:
     asyncio.run(pressed())
 
 
+@pytest.mark.slow
 def test_rig_alone_in_a_terminal_runs_what_is_picked(terminal: Terminal, tmp_path: Path, tiny: bytes) -> None:
     put(tmp_path / "m-Q8_0.gguf", tiny)
     terminal.type(f"HOME={tmp_path} RIG_MODELS={tmp_path}/none {sys.executable} -m rig")

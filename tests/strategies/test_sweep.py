@@ -102,6 +102,7 @@ def test_levels_take_turns_in_blocks_so_that_they_stay_paired(store: Path) -> No
     assert stored.declaration.caution == CAUTION.text
 
 
+@pytest.mark.slow
 def test_a_run_that_goes_on_ends_as_one_that_was_never_stopped(tmp_path: Path) -> None:
     whole, parts = tmp_path / "whole.sqlite", tmp_path / "parts.sqlite"
     small_talks.play(plan(whole, *breaking(3)))
@@ -204,6 +205,7 @@ def test_curves_are_told_apart_by_all_but_the_level() -> None:
     }
 
 
+@pytest.mark.slow
 def test_wordings_have_a_spread_with_an_interval_that_holds_for_all_pairs(store: Path) -> None:
     words = ("plain", "polite", "bullets", "numbered", "headed", "tags", "reversed", "capitals")
     models = [model(N, range(8) if word == "capitals" else ()) for word in words]

@@ -151,6 +151,7 @@ def test_there_are_thirty_conversations_and_a_plain_template_shows_all_of_each()
     assert "refused" in found["content in parts"].lines[0]
 
 
+@pytest.mark.slow
 def test_a_file_is_compared_with_its_own_template_for_tools(
     rig: Callable[..., Any], write_gguf: Callable[..., Path], tmp_path: Path
 ) -> None:
@@ -244,6 +245,7 @@ def test_a_server_may_run_the_template_with_tests_that_llama_cpp_switches_off(
             assert rig("models", "templates", lines, "--server", server.url).code == code
 
 
+@pytest.mark.slow
 def test_what_variables_cost_is_shown_before_a_run(rig: Callable[..., Any], tmp_path: Path) -> None:
     source = PLAIN.replace(THOUGHTS, "{% if m.reasoning_content and keep | default(true) %}")
     path = tiny_gguf.write(tmp_path / "m.gguf", template=source)

@@ -250,6 +250,7 @@ def test_ids_that_differ_are_no_difference(queries: dict[str, Query]) -> None:
     assert setup.changes(query, wrong) != setup.due(query)
 
 
+@pytest.mark.slow
 def test_an_action_made_twice_is_harm(queries: dict[str, Query]) -> None:
     """Of every query: the right calls, with each one that makes or sends something made once more.
 

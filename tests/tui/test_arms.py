@@ -33,6 +33,7 @@ async def test_each_arm_has_a_bar_and_its_numbers(watch: Watch, three_arms: list
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
+@pytest.mark.slow
 async def test_the_numbers_of_arms_are_in_columns(watch: Watch, three_arms: list[Event], width: int) -> None:
     watched = watch(three_arms)
     async with watched.app.run_test(size=(width, 24)) as pilot:
@@ -147,6 +148,7 @@ async def test_keys_and_clicks_move_between_arms(watch: Watch, three_arms: list[
         assert watched.run.reading == Where(0, "AddReminder-easy")
 
 
+@pytest.mark.slow
 async def test_failures_are_gone_through_arm_by_arm(watch: Watch, three_arms: list[Event]) -> None:
     watched = watch(three_arms)
     async with watched.app.run_test(size=(120, 40)) as pilot:

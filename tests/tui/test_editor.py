@@ -113,6 +113,7 @@ def line_of(file: Path, text: str) -> int:
     return 1 + next(number for number, line in enumerate(file.read_text().splitlines()) if text in line)
 
 
+@pytest.mark.slow
 async def test_a_key_opens_the_turn_in_a_file_of_tooltalks_shape(
     stored: Store, editor: Path, tmp_path: Path
 ) -> None:

@@ -35,6 +35,7 @@ def test_every_arm_has_a_coloured_sign_however_narrow(width: int, *, ascii_only:
     assert not [tint for _, tint in unknown if tint in HEAT]
 
 
+@pytest.mark.slow
 async def test_arms_beyond_the_edge_and_wide_texts_are_shifted_to() -> None:
     arms = tuple(f"arm{number}" for number in range(60))
     rows = (("AddAlarm", tuple(Share(number % 2, 1) for number in range(60))),)

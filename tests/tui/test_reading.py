@@ -107,6 +107,7 @@ async def test_scrolling_away_leaves_following_and_the_end_does_not(
         assert watched.run.following
 
 
+@pytest.mark.slow
 async def test_turns_are_gone_through(watch: Watch, mid_run: list[Event]) -> None:
     watched = watch(mid_run)
     async with watched.app.run_test(size=(80, 16)) as pilot:

@@ -189,6 +189,7 @@ async def test_the_theme_changes(watch: Watch, mid_run: list[Event]) -> None:
         assert seen == ["rig-light", "rig-terminal", "rig-dark"]
 
 
+@pytest.mark.slow
 async def test_help_lists_every_key_that_does_something(watch: Watch, mid_run: list[Event]) -> None:
     watched = watch(mid_run)
     async with watched.app.run_test(size=(100, 40)) as pilot:

@@ -87,6 +87,7 @@ async def test_a_run_is_opened_as_it_stands_and_left_again(store: Path) -> None:
     assert seen.app.return_value is None
 
 
+@pytest.mark.slow
 async def test_a_run_that_takes_long_to_read_holds_no_key_up(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,6 +130,7 @@ async def test_the_bar_names_no_key_that_writes_into_a_line(store: Path) -> None
         assert shown.run_list.term == "/"
 
 
+@pytest.mark.slow
 async def test_in_ascii_nothing_else_is_painted(store: Path) -> None:
     app = RigApp(RunsScreen(store))
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
@@ -217,6 +219,7 @@ async def test_the_id_is_copied_and_the_numbers_are_scrolled(store: Path) -> Non
         assert page.scroll_offset.y == 0
 
 
+@pytest.mark.slow
 async def test_the_mouse_chooses_and_opens(store: Path) -> None:
     shown = RunsScreen(store)
     async with seeing(shown) as seen:

@@ -66,6 +66,7 @@ def test_side_by_side(snap: Callable[..., None], three_arms: list[Event], size: 
     snap(three_arms, "g", "a", size=size)
 
 
+@pytest.mark.slow
 def test_reading_an_error(snap: Callable[..., None], mid_run: list[Event]) -> None:
     snap(mid_run, "x", "x")
 
@@ -92,6 +93,7 @@ def test_quit(snap: Callable[..., None], mid_run: list[Event]) -> None:
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=str)
+@pytest.mark.slow
 def test_in_ascii(snap: Callable[..., None], mid_run: list[Event], size: tuple[int, int]) -> None:
     signs.use(ascii_only=True)
     snap(mid_run, "x", size=size)

@@ -105,6 +105,7 @@ async def test_quitting_can_stop_the_run(watch: Watch, mid_run: list[Event], key
 
 
 @pytest.mark.parametrize("keys", [["q", "w"], ["q", "down", "enter"]])
+@pytest.mark.slow
 async def test_quitting_can_leave_the_run_going(watch: Watch, mid_run: list[Event], keys: list[str]) -> None:
     watched = watch(mid_run)
     async with watched.app.run_test() as pilot:

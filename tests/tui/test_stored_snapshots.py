@@ -180,6 +180,7 @@ def test_a_filter_being_written(snap: Callable[..., None], store: Path) -> None:
     snap(RunsScreen(store), "slash", "a", "r", "m", wait="run abcde")
 
 
+@pytest.mark.slow
 def test_deleting_is_confirmed(snap: Callable[..., None], store: Path) -> None:
     snap(RunsScreen(store), "d", wait="run abcde", size=(80, 24))
 
@@ -207,6 +208,7 @@ def test_the_card_at_the_end_of_a_run(
 
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
+@pytest.mark.slow
 def test_the_tour(snap: Callable[..., None], folder: Path, size: tuple[int, int]) -> None:
     demo = Path("demo.sqlite")
     demo.write_bytes(lzma.decompress(DEMO.read_bytes()))

@@ -105,6 +105,7 @@ async def test_what_comes_while_the_application_ends_paints_nothing(store: Path)
         await pilot.pause()
 
 
+@pytest.mark.slow
 async def test_what_comes_after_a_screen_was_left_paints_nothing(store: Path) -> None:
     for screen in (WatchScreen, TourScreen):
         app = RigApp(RunsScreen(store))

@@ -65,6 +65,7 @@ def test_small_types_need_a_matrix(models: Path, matrix: ImportanceMatrix, kind:
     assert made.info.origin.note == "quantized from tiny (F32), calibrated on a text"
 
 
+@pytest.mark.slow
 def test_the_matrix_lowers_the_error_that_it_weights(models: Path, matrix: ImportanceMatrix) -> None:
     def error(file: str) -> float:
         """Of a weight, squared, each column weighted by its importance."""
@@ -80,6 +81,7 @@ def test_the_matrix_lowers_the_error_that_it_weights(models: Path, matrix: Impor
     assert error(weighted.entry.file) < 0.95 * error(plain.entry.file)
 
 
+@pytest.mark.slow
 def test_the_older_format_makes_the_same_file(models: Path, matrix: ImportanceMatrix) -> None:
     imatrix.write(matrix, models.parent / "old.dat", "dat")
     new, old = (make(QuantizeRecipe("q2_k", models.parent / name)) for name in ("m.gguf", "old.dat"))
@@ -91,6 +93,7 @@ def test_the_older_format_makes_the_same_file(models: Path, matrix: ImportanceMa
             assert difference.mean() < 0.01  # the mean squares differ in the last bit
 
 
+@pytest.mark.slow
 def test_tensors_have_the_types_that_were_asked_for(models: Path, matrix: ImportanceMatrix) -> None:
     tensors = tuple(map(TensorType.parse, (r"blk\.0\.attn=Q8_0", "attn=q6_k")))
     made = make(QuantizeRecipe("q4_k_m", None, tensors, "q8_0", "f16"))

@@ -63,6 +63,7 @@ def test_what_is_said_is_what_is_in_the_file(models: Path, kind: str) -> None:
     assert made.info.origin == Origin("tiny", *(2 * (sha256_of(models / "tiny.gguf"),)), ("F32",), False)
 
 
+@pytest.mark.slow
 def test_it_can_be_run_under_its_name_at_once_and_says_what_it_is(models: Path) -> None:
     make("q8_0")
     make("q4_0", "tiny-q8_0")

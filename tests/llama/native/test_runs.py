@@ -183,6 +183,7 @@ def test_special_tokens_in_results_and_calls_stay_text(run: Callable[..., LlamaC
     assert tokens.count(special) == 1
 
 
+@pytest.mark.slow
 def test_auto_takes_the_models_own_form_where_there_is_one(run: Callable[..., LlamaCppModel]) -> None:
     own, plain = run(OWN["json in tags"]).fingerprint, run(tiny_gguf.CHATML).fingerprint
     assert (own["prompt_format"], plain["prompt_format"]) == ("native-1", "rig-1")
