@@ -38,7 +38,7 @@ class Job:
     def settings(self) -> EngineSettings:
         """The settings of rig's engine: greedy, and with as many tokens as the longest answer may have.
 
-        Answers have rig's own form, the only one that a JSON Schema describes, so that peers can be held to it.
+        Answers have rig's own form: it alone has a JSON Schema, so that peers can be held to it.
         """
         return EngineSettings(
             format="rig",
