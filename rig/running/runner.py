@@ -279,9 +279,10 @@ class _Loop:
         """Put tasks of a repeat side by side that offer the same tools, so that these are read once."""
         method, groups = self.plan.method, dict[tuple[str, ...], int]()
 
-        def place(left: tuple[Where, Task]) -> tuple[int, int]:
-            tools = method.opening(left[1], arm.settings, method.roles[0]).tools
-            return left[0].repeat, groups.setdefault(tuple(tool.name for tool in tools), len(groups))
+        def place(item: tuple[Where, Task]) -> tuple[int, int]:
+            where, task = item
+            tools = method.opening(task, arm.settings, method.roles[0]).tools
+            return where.repeat, groups.setdefault(tuple(tool.name for tool in tools), len(groups))
 
         return sorted(left, key=place)
 

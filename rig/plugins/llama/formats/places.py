@@ -163,10 +163,8 @@ def _call_of(value: JsonObject, schemas: Mapping[str, JsonObject]) -> Call | Non
     arguments, properties = written.arguments, schemas[name].get("properties", {})
     if isinstance(arguments, str) and len(properties) == 1 and written.keys[1].endswith("input"):
         arguments = dict.fromkeys(properties, arguments)
-    if (
-        not arguments and not properties
-    ):  # null, an empty text or an empty list, where there is nothing to say
-        arguments = {}
+    if not arguments and not properties:
+        arguments = {}  # null, an empty text or an empty list, where there is nothing to say
     return Call(name, arguments) if isinstance(arguments, dict) else None
 
 
